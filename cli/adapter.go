@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
 	"oversell/api"
@@ -63,7 +62,7 @@ func serveAdapter(ctx context.Context, id string, in io.Reader, out io.Writer) e
 // the variables of a replica.
 func adapterSettings() (settings, error) {
 	var s settings
-	if err := env.Parse(&s); err != nil {
+	if err := s.readEnvironment(); err != nil {
 		return s, fmt.Errorf("environment: %w", err)
 	}
 	for name, into := range map[string]*time.Duration{"LEASE_MS": &s.Lease, "SESSION_MS": &s.ZKSession} {
@@ -79,10 +78,15 @@ func adapterSettings() (settings, error) {
 }
 
 // adapterEnv returns the environment of the adapter of a replica with these settings. It has the
-// addresses of the servers, and no token of the lab.
+// addresses of the servers, also those from files, and no token of the lab.
 func (s settings) adapterEnv() []string {
+	left := []string{
+		"LAB_TOKEN", "LAB_TOKEN_FILE", "ADAPTER", "ADAPTER_FILE",
+		"MYSQL_DSN_FILE", "REDIS_URL_FILE", "REDLOCK_URLS_FILE", "ZK_SERVERS_FILE", "ETCD_ENDPOINTS_FILE",
+	}
 	inherited := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return strings.HasPrefix(entry, "LAB_TOKEN=") || strings.HasPrefix(entry, "ADAPTER=")
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(left, name)
 	})
 	return append(inherited,
 		"MYSQL_DSN="+s.MySQL, "REDIS_URL="+s.Redis, "REDLOCK_URLS="+strings.Join(s.Redlock, ","),

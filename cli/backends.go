@@ -27,11 +27,17 @@ type clients struct {
 }
 
 func openBackends(s settings) (*clients, error) {
-	db, err1 := stock.Open(s.MySQL, s.Conns)
-	resets, err2 := stock.OpenForResets(s.MySQL)
+	dsn, err := s.mysqlDSN(s.MySQL)
+	zkAccess, err1 := s.zooKeeperAccess()
+	etcdAccess, err2 := s.etcdAccess()
+	if err := cmp.Or(err, err1, err2); err != nil {
+		return nil, err
+	}
+	db, err1 := stock.Open(dsn, s.Conns)
+	resets, err2 := stock.OpenForResets(dsn)
 	single, err3 := redislock.Open(s.Redis, s.Conns)
-	session, err4 := zklock.Open(s.ZooKeeper, s.ZKSession)
-	members, err5 := etcdlock.Open(s.Etcd)
+	session, err4 := zklock.OpenAs(s.ZooKeeper, s.ZKSession, zkAccess)
+	members, err5 := etcdlock.OpenAs(s.Etcd, etcdAccess)
 	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
@@ -48,8 +54,11 @@ func openBackends(s settings) (*clients, error) {
 	if s.Reads == "" {
 		return c, nil
 	}
-	var err error
-	c.reads, err = stock.ReadAt(db, s.Reads, s.Conns)
+	reads, err := s.mysqlDSN(s.Reads)
+	if err != nil {
+		return nil, err
+	}
+	c.reads, err = stock.ReadAt(db, reads, s.Conns)
 	return c, err
 }
 
@@ -94,6 +103,9 @@ func (c *clients) pings() []handlers.Backend {
 	}
 	if c.reads != nil {
 		backends = append(backends, handlers.Backend{Name: "mysql-reads", Ping: c.reads.PingContext})
+	}
+	for i, b := range backends {
+		backends[i].Ping = func(ctx context.Context) error { return explain(b.Name, b.Ping(ctx)) }
 	}
 	return backends
 }

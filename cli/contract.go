@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
@@ -189,7 +188,7 @@ func workerCommand() *cobra.Command {
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s settings
-			if err := env.Parse(&s); err != nil {
+			if err := s.readEnvironment(); err != nil {
 				return usage("worker: environment: %w", err)
 			}
 			return work(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout())
@@ -198,7 +197,11 @@ func workerCommand() *cobra.Command {
 }
 
 func work(ctx context.Context, s settings, in io.Reader, out io.Writer) error {
-	db, err := stock.Open(s.MySQL, s.Conns)
+	dsn, err := s.mysqlDSN(s.MySQL)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	db, err := stock.Open(dsn, s.Conns)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}

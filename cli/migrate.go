@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/migrations"
 	"oversell/stock"
@@ -12,7 +12,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var s settings
-	parsed := env.Parse(&s)
+	parsed := s.readEnvironment()
 	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or update the tables of a database, which a replica also does itself",
@@ -21,7 +21,11 @@ func migrateCommand() *cobra.Command {
 			if parsed != nil {
 				return usage("environment: %w", parsed)
 			}
-			db, err := stock.Open(s.MySQL, 2)
+			dsn, err := s.mysqlDSN(s.MySQL)
+			if err != nil {
+				return &exit{2, err}
+			}
+			db, err := stock.Open(dsn, 2)
 			if err != nil {
 				return &exit{2, err}
 			}
@@ -31,12 +35,17 @@ func migrateCommand() *cobra.Command {
 			}
 			defer func() { _ = pool.Close() }()
 			if err := migrations.Up(c.Context(), pool); err != nil {
-				return err
+				return explain("mysql", err)
 			}
 			fmt.Fprintln(c.OutOrStdout(), "schema is up to date")
 			return nil
 		},
 	}
-	c.Flags().StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
+	addMigrateFlags(&s, c.Flags())
+	withoutValues(c.Flags(), addMigrateFlags)
 	return c
+}
+
+func addMigrateFlags(s *settings, f *pflag.FlagSet) {
+	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
 }

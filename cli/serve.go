@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/handlers"
 	"oversell/locks"
@@ -42,15 +42,24 @@ type settings struct {
 	Lab       bool          `env:"LAB"`
 	Token     string        `env:"LAB_TOKEN"`
 	Adapter   string        `env:"ADAPTER"`
+
+	// The following settings have no flag: every user of the machine can read a command line.
+	MySQLKey   string       `env:"MYSQL_PUBLIC_KEY"`
+	MySQLCerts certificates `envPrefix:"MYSQL_"`
+	ZKAuth     string       `env:"ZK_AUTH"`
+	ZKTLS      bool         `env:"ZK_TLS"`
+	ZKCerts    certificates `envPrefix:"ZK_"`
+	EtcdAuth   string       `env:"ETCD_AUTH"`
+	EtcdCerts  certificates `envPrefix:"ETCD_"`
 }
 
 func serveCommand() *cobra.Command {
 	var s settings
-	parsed := env.Parse(&s)
+	parsed := s.readEnvironment()
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of the service",
-		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.",
+		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.\nEach variable can also be a file: MYSQL_DSN_FILE names a file with the value of MYSQL_DSN.",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
@@ -62,7 +71,12 @@ func serveCommand() *cobra.Command {
 			return serve(c.Context(), s)
 		},
 	}
-	f := c.Flags()
+	addServeFlags(&s, c.Flags())
+	withoutValues(c.Flags(), addServeFlags)
+	return c
+}
+
+func addServeFlags(s *settings, f *pflag.FlagSet) {
 	f.StringVar(&s.Addr, "addr", s.Addr, "host:port to listen on (ADDR)")
 	f.StringVar(&s.Replica, "replica", s.Replica, "this replica's name; the host's name by default (REPLICA)")
 	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
@@ -78,7 +92,6 @@ func serveCommand() *cobra.Command {
 	f.BoolVar(&s.Lab, "lab", s.Lab, "let clients with the token set the stock; needs --token (LAB)")
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
 	f.StringVar(&s.Adapter, "adapter", s.Adapter, "a `COMMAND` of the shell that runs a lock in another language, as the strategy adapter; see docs/adapter.md (ADAPTER)")
-	return c
 }
 
 func (s *settings) check() error {
@@ -167,6 +180,11 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
+	for _, backend := range clients.pings() {
+		if backend.Name != "mysql" { // the migration waits for it, and logs its state
+			go logUntilReachable(ctx, backend, log)
+		}
+	}
 	go mysqllock.Janitor(ctx, clients.DB, time.Minute)
 	go mysqllock.CleanRows(ctx, clients.DB, time.Second)
 	var running sync.WaitGroup
@@ -207,7 +225,8 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 		log.Error("mysql pool", "error", err)
 		return
 	}
-	for logged := false; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
+	last := ""
+	for ; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
 		err := pool.PingContext(ctx)
 		if err == nil {
 			err = migrations.Up(ctx, pool)
@@ -217,10 +236,7 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 			log.Info("schema is up to date")
 			return
 		}
-		if !logged {
-			log.Warn("waiting for mysql", "error", err)
-			logged = true
-		}
+		last = logCause(log, "mysql", explain("mysql", err), last)
 	}
 }
 

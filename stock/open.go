@@ -52,9 +52,9 @@ func onPool(pool *sql.DB) (*gorm.DB, error) {
 
 // OpenForResets returns a pool whose statements wait up to 20 s for a row that sales lock.
 func OpenForResets(dsn string) (*gorm.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := parse(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("mysql address: %w", err)
+		return nil, err
 	}
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
@@ -81,9 +81,9 @@ func openPool(dsn string, conns int) (*sql.DB, error) {
 
 // Connector returns what Open connects with, for OpenOn.
 func Connector(dsn string) (driver.Connector, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := parse(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("mysql address: %w", err)
+		return nil, err
 	}
 	cfg.InterpolateParams = true // one round trip for a statement with arguments
 	cfg.ClientFoundRows = true   // RowsAffected counts the rows found, even if unchanged

@@ -28,8 +28,9 @@ type Config struct {
 	Database      Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	// Conditions of a deployment, which the lab leaves out by default.
-	Delay time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied
-	Fsync bool          // each backend syncs a write to the disk before it answers
+	Certificates *Certificates // for connections with TLS; nil means without
+	Delay        time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied
+	Fsync        bool          // each backend syncs a write to the disk before it answers
 
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if it is empty, the rig builds the program
@@ -42,6 +43,14 @@ type Config struct {
 	Ports       Ports    // preferred ports
 	Log         io.Writer
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
+}
+
+// Certificates are the paths of files in PEM format. MySQL then also accepts TLS, ZooKeeper does at
+// another port, and etcd requires it. Servers read them when they start.
+type Certificates struct {
+	CA   string // the authority of the clients' certificates, which only ZooKeeper requires
+	Cert string // the certificate of all servers
+	Key  string // its private key, in PKCS #8
 }
 
 // Ports are preferred ports. Where a port is 0 or in use, the rig takes any free port.
@@ -106,6 +115,9 @@ type Addresses struct {
 	Zookeeper   []string `json:"zookeeper"`              // host:port
 	Etcd        []string `json:"etcd"`                   // host:port
 	Token       string   `json:"token"`                  // the lab's token
+
+	// ZookeeperTLS has the host:port of each, for TLS. It is empty without Config.Certificates.
+	ZookeeperTLS []string `json:"zookeeper_tls,omitempty"`
 
 	Postgres  string `json:"postgres,omitempty"`  // a URL
 	Pgbouncer string `json:"pgbouncer,omitempty"` // a URL

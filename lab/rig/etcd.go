@@ -22,6 +22,12 @@ func (r *Rig) addEtcds(program string) {
 func (r *Rig) addEtcd(program, name, peer, cluster string) {
 	s := r.newServer(name, program, 0)
 	client := "http://" + s.addr
+	health := client
+	var secure []string
+	if files := r.cfg.Certificates; files != nil {
+		client, health = "https://"+s.addr, "http://"+r.takeAddr()
+		secure = []string{"--cert-file", files.Cert, "--key-file", files.Key, "--listen-metrics-urls", health}
+	}
 	s.args = []string{
 		"--name", name, "--data-dir", filepath.Join(s.dir, "data"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
@@ -31,12 +37,13 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		// etcd deletes old versions of keys: locks write often, and no client reads old versions.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
 	}
+	s.args = append(s.args, secure...)
 	if !r.cfg.Fsync {
 		// As in MySQL, a write is passed to the kernel, and not synced to the disk.
 		s.args = append(s.args, "--unsafe-no-fsync")
 	}
 	// A member is healthy when its cluster has a leader.
-	s.probe = func(ctx context.Context) error { return get(ctx, client+"/health") }
+	s.probe = func(ctx context.Context) error { return get(ctx, health+"/health") }
 	r.backends = append(r.backends, s)
 	r.addrs.Etcd = append(r.addrs.Etcd, s.addr)
 }

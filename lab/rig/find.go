@@ -185,7 +185,8 @@ func findZookeeper() (found zookeeperProgram, err error) {
 		}
 		found.classPath = filepath.Join(dir, "*")
 	case !slices.ContainsFunc(debian, isMissing):
-		found.classPath = strings.Join(debian, string(os.PathListSeparator))
+		// The manifest does not name this jar, which only TLS needs.
+		found.classPath = strings.Join(append(debian, "/usr/share/java/netty-codec.jar"), string(os.PathListSeparator))
 	default:
 		if found.script, err = findProgram("zkServer", "zkServer.sh"); err != nil {
 			err = missing("zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH)")

@@ -100,6 +100,9 @@ func (r *Rig) addMySQL(found programs) {
 // addDatabase adds one MySQL or MariaDB server. Its settings may be changed until install runs.
 func (r *Rig) addDatabase(found programs, name string) *database {
 	d := &database{Server: r.newServer(name, found.mysqld, 0), programs: found, setUp: r.secrets.mysqlSetUp()}
+	if files := r.cfg.Certificates; files != nil {
+		d.more = []string{"--ssl-ca=" + files.CA, "--ssl-cert=" + files.Cert, "--ssl-key=" + files.Key}
+	}
 	d.mkdir("tmp")
 	d.mkdir("files")
 	d.prepare = d.install

@@ -33,6 +33,7 @@ type Server struct {
 	rig  *Rig
 
 	prepare  func(ctx context.Context) error // once, before the first start; may be nil
+	before   func() error                    // before each start; may be nil
 	probe    func(ctx context.Context) error // returns nil if the server serves
 	readyURL string                          // answers 200 when it is ready; empty means as soon as it serves
 	clock    string                          // the file with its clock's offset; empty means the machine's clock
@@ -109,6 +110,11 @@ func (s *Server) Start(ctx context.Context) error {
 			return err
 		}
 		s.prepare = nil
+	}
+	if s.before != nil {
+		if err := s.before(); err != nil {
+			return err
+		}
 	}
 	p, err := s.rig.spawn(s.command, s.Log())
 	if err != nil {

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // for the logging configurations
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +36,18 @@ extendedTypesEnabled=true
 // that has no majority for syncLimit (3 s here) gives up.
 const ensembleCfg = `initLimit=10
 syncLimit=6
+`
+
+// secureCfg is added for TLS. It takes the host:port, the file with the certificate and its key, and
+// the file with the authority of the clients.
+const secureCfg = `serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
+secureClientPortAddress=` + loopback + `
+secureClientPort=%s
+ssl.keyStore.location=%s
+ssl.keyStore.type=PEM
+ssl.trustStore.location=%s
+ssl.trustStore.type=PEM
+ssl.clientAuth=need
 `
 
 // ZooKeeper logs by log4j up to version 3.7 and in Debian, and by logback since 3.8. Without a
@@ -84,6 +99,9 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
 	data, tick := s.mkdir("data"), cmp.Or(r.cfg.ZookeeperTick, usualTick).Milliseconds()
+	if r.cfg.Certificates != nil {
+		members += r.secureZookeeper(s)
+	}
 	cfg := s.write("zoo.cfg", fmt.Sprintf(zooCfg, tick, 2*tick, s.port(), data)+members)
 	s.write("data/myid", strconv.Itoa(id)) // read in an ensemble only
 	s.write("log4j.properties", log4jProperties)
@@ -99,4 +117,22 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 	s.probe = func(ctx context.Context) error { return exchange(ctx, s.addr, "srvr\n", "Mode:") }
 	r.backends = append(r.backends, s)
 	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)
+}
+
+// secureZookeeper returns the lines of the configuration for TLS. ZooKeeper reads the certificate
+// and its key from one file, which the server writes anew at each start.
+func (r *Rig) secureZookeeper(s *Server) string {
+	files, addr := r.cfg.Certificates, r.takeAddr()
+	r.addrs.ZookeeperTLS = append(r.addrs.ZookeeperTLS, addr)
+	_, port, _ := strings.Cut(addr, ":")
+	pair := filepath.Join(s.dir, "server.pem")
+	s.before = func() error {
+		cert, err1 := os.ReadFile(files.Cert)
+		key, err2 := os.ReadFile(files.Key)
+		if err := errors.Join(err1, err2, os.WriteFile(pair, slices.Concat(key, cert), 0o600)); err != nil { //nolint:gosec // in our folder
+			return fmt.Errorf("rig: %w", err)
+		}
+		return nil
+	}
+	return fmt.Sprintf(secureCfg, port, pair, files.CA)
 }

@@ -3,10 +3,13 @@ package etcdlock
 
 import (
 	"context"
+	"crypto/tls"
 	"embed"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -19,24 +22,54 @@ import (
 //go:embed *.go
 var Source embed.FS
 
+// Access is how a client connects: its user, and the configuration of TLS. Both may be empty. A
+// member whose address begins with https:// uses TLS without a configuration, too.
+type Access struct {
+	User, Password string
+	TLS            *tls.Config
+}
+
 // Open prepares a client for a cluster's members (host:port). It does not wait for a connection.
-func Open(members []string) (*clientv3.Client, error) {
+func Open(members []string) (*clientv3.Client, error) { return OpenAs(members, Access{}) }
+
+// OpenAs is Open with a user and TLS.
+func OpenAs(members []string, as Access) (*clientv3.Client, error) {
+	// The client's default, a hundred attempts, takes longer than most waits.
+	attempts := uint(max(2, len(members)))
+	if as.User != "" {
+		attempts++ // for the request that is rejected since its token has expired
+	}
+	var opened atomic.Bool
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: members,
-		Logger:    zap.NewNop(), // the client returns the errors that it would log
-		// MaxUnaryRetries limits the attempts. The default, a hundred, takes longer than most waits.
-		MaxUnaryRetries: uint(max(2, len(members))),
+		Username:  as.User, Password: as.Password, TLS: as.TLS,
+		Logger:          zap.NewNop(), // the client returns the errors that it would log
+		MaxUnaryRetries: attempts,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
-		}), grpc.WithChainUnaryInterceptor(failFast, record)},
+		}), grpc.WithChainUnaryInterceptor(loginLater(&opened), failFast, record)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd address: %w", err)
 	}
+	opened.Store(true)
 	client.Watcher = watcher{client.Watcher}
 	return client, nil
+}
+
+// loginLater answers the authentication that clientv3.New sends, as a server without users does. The
+// client could not be opened otherwise while etcd cannot be reached, or rejects the password. The
+// server rejects the first request, since it has no token. The client then authenticates, and
+// repeats the request.
+func loginLater(opened *atomic.Bool) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		if !opened.Load() && method == "/etcdserverpb.Auth/Authenticate" {
+			return rpctypes.ErrGRPCAuthNotEnabled
+		}
+		return invoke(ctx, method, request, answer, conn, options...)
+	}
 }
 
 // failFast fails a request at once if no member is reachable, instead of waiting for a member.

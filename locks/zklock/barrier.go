@@ -32,7 +32,7 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 	}
 	for {
 		_, err := write(ctx, r, func() (string, error) {
-			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, p.session.acl())
 		})
 		switch {
 		case errors.Is(err, zk.ErrNodeExists):

@@ -74,7 +74,7 @@ func (b *doubleBarrier) meet(ctx context.Context, r locks.Request, began time.Ti
 // open creates the node "ready" and marks every member's node, in ONE transaction. A member that
 // gives up deletes only an unmarked node. So open counts all members, or it returns false.
 func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, error) {
-	ops := []any{&zk.CreateRequest{Path: dir + "/" + ready, Flags: zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll)}}
+	ops := []any{&zk.CreateRequest{Path: dir + "/" + ready, Flags: zk.FlagSequence, Acl: b.session.acl()}}
 	for _, m := range now.members {
 		ops = append(ops, &zk.SetDataRequest{Path: dir + "/" + m.name, Data: []byte("in"), Version: 0})
 	}

@@ -100,7 +100,7 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 		return p.session.mkdir(ctx, dir)
 	}
 	_, err := do(ctx, func() (string, error) {
-		return p.session.CreateContainer(dir, nil, zk.FlagContainer, zk.WorldACL(zk.PermAll))
+		return p.session.CreateContainer(dir, nil, zk.FlagContainer, p.session.acl())
 	})
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):
@@ -122,7 +122,7 @@ func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) 
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	value, err = do(clean, call)
-	if isAny(err, nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty) {
+	if isAny(err, nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoAuth, zk.ErrInvalidACL) {
 		return value, err
 	}
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)

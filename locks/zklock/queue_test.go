@@ -121,7 +121,7 @@ func TestForeignChange(t *testing.T) {
 	if err := s.mkdir(t.Context(), root+key); err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := s.CreateProtectedEphemeralSequential(root+key+"/lock-", []byte("127.0.0.1"), zk.WorldACL(zk.PermAll))
+	theirs, err := s.conn.CreateProtectedEphemeralSequential(root+key+"/lock-", []byte("127.0.0.1"), zk.WorldACL(zk.PermAll))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 		return s.create(ctx, path, data, zk.FlagEphemeral|flags)
 	})
 	// ErrNoServer means that the request was never sent.
-	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer) {
+	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer, zk.ErrNoAuth, zk.ErrInvalidACL) {
 		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"strings"
 	"sync"
@@ -27,10 +26,13 @@ var Source embed.FS
 // Session is the one session of this replica with a ZooKeeper server or ensemble. It reconnects in
 // the background, and opens a new session when the old one has expired.
 type Session struct {
-	*zk.Conn
+	conn     *zk.Conn
 	timeout  time.Duration
 	ensemble bool // more than one server
 	closed   chan struct{}
+	chroot   string // before each path in a request; empty means none
+	login    login
+	failed   lastError
 
 	mu    sync.Mutex
 	alive context.Context
@@ -38,14 +40,19 @@ type Session struct {
 }
 
 // Open prepares a session, and does not wait for a connection. The server ends the session after
-// timeout without a request. The server may limit timeout.
+// timeout without a request. The server may limit timeout. A path behind the last server, as in
+// host:port/path, is the chroot: all nodes are below it.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
-	return OpenWith(servers, timeout, dialFor(timeout))
+	return OpenAs(servers, timeout, Access{})
 }
 
 // OpenWith is Open with another way to connect than over a network, and more options of the driver.
 func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer, options ...func(*zk.Conn)) (*Session, error) {
-	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{})}
+	servers, chroot, err := splitChroot(servers)
+	if err != nil {
+		return nil, fmt.Errorf("zookeeper address: %w", err)
+	}
+	s := &Session{timeout: timeout, ensemble: len(servers) > 1, closed: make(chan struct{}), chroot: chroot}
 	s.alive, s.end = context.WithCancelCause(context.Background())
 	s.end(errors.New("not connected yet"))
 	// Use a callback: the driver's channel keeps at most six events and drops the others.
@@ -54,24 +61,22 @@ func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer, options .
 			option(c)
 		}
 	}
-	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithEventCallback(s.event), zk.WithLogger(silent{}), zk.WithLogInfo(false), all)
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithEventCallback(s.event), zk.WithLogger(&s.failed), zk.WithLogInfo(false), zk.WithHostProvider(&hosts{}), all)
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper address: %w", err)
 	}
-	s.Conn = conn
+	s.conn = conn
 	return s, nil
 }
 
 // Close ends the session. The server then deletes all nodes of the session.
 func (s *Session) Close() {
 	close(s.closed)
-	s.Conn.Close()
+	s.conn.Close()
 }
 
-// silent drops the driver's log, because the driver also returns its errors.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
+// SessionID returns the id of the present session. A new session has another id.
+func (s *Session) SessionID() int64 { return s.conn.SessionID() }
 
 // event updates alive when the connection changes. After Disconnected, the server may end the
 // session at any moment. Expired comes only with the next connection, too late to stop a holder.
@@ -83,6 +88,7 @@ func (s *Session) event(e zk.Event) {
 	defer s.mu.Unlock()
 	switch e.State {
 	case zk.StateHasSession:
+		s.failed.clear()
 		s.alive, s.end = context.WithCancelCause(context.Background())
 	case zk.StateDisconnected, zk.StateExpired, zk.StateAuthFailed:
 		s.end(fmt.Errorf("zookeeper session: %v", e.State))
@@ -106,11 +112,32 @@ func (s *Session) watchOver(ctx, alive context.Context, g locks.Grant) *locks.Lo
 // errSessionEnded says that the server has deleted all nodes of a session.
 var errSessionEnded = fmt.Errorf("%w: its ZooKeeper session has ended", locks.ErrNotHeld)
 
-// Ping returns an error if the server does not answer a request.
+// Ping returns an error if the server does not answer a request, or does not let this user read the
+// folder of the locks. A server accepts any user and password, and rejects the user at a node.
 func (s *Session) Ping(ctx context.Context) error {
-	_, err := s.stat(ctx, "/")
+	err := s.readable(ctx, path.Dir(path.Dir(root)))
+	if isNoNode(err) { // no lock has been used yet
+		if err = s.readable(ctx, "/"); isNoNode(err) {
+			return fmt.Errorf("%w: %s", ErrNoChroot, s.chroot)
+		}
+	}
+	if cause := s.failed.get(); err != nil && cause != nil && !isAny(err, zk.ErrNoAuth, zk.ErrAuthFailed) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
 	return err
 }
+
+func (s *Session) readable(ctx context.Context, node string) error {
+	_, err := do(ctx, func() (*zk.Stat, error) {
+		sent(ctx, "get", node)
+		_, stat, err := s.Get(node)
+		return stat, err
+	})
+	return err
+}
+
+// ErrNoChroot means that the server has no node at the path behind the addresses.
+var ErrNoChroot = errors.New("the chroot does not exist")
 
 // do returns when call returns or ctx ends. The driver takes no context, so call may outlast ctx. If
 // ctx has already ended, do does not begin the call: select would choose one of two ready cases.
@@ -140,7 +167,8 @@ func sent(ctx context.Context, command, node string) {
 	stock.Sent(ctx, func() string { return command + " " + node })
 }
 
-// create creates a node that everybody may use, and returns its path.
+// create creates a node that only the session's user may use, and returns its path. Without a user,
+// everybody may use the node.
 func (s *Session) create(ctx context.Context, node string, data []byte, flags int32) (string, error) {
 	stock.Sent(ctx, func() string {
 		options := ""
@@ -152,7 +180,7 @@ func (s *Session) create(ctx context.Context, node string, data []byte, flags in
 		}
 		return fmt.Sprintf("create %s%s %q", options, node, data)
 	})
-	return s.Create(node, data, flags, zk.WorldACL(zk.PermAll))
+	return s.Create(node, data, flags, s.acl())
 }
 
 // multi sends several requests in one transaction.
@@ -293,36 +321,4 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw, Why: usual[flaw]})
 	}
 	return c
-}
-
-// dialFor returns a function that connects the driver. On a new connection, the driver waits for an
-// answer for ten times the usual time-out, more than a minute. Meanwhile it tries no other server,
-// and the session ends. So the connection limits each wait to one session time-out.
-func dialFor(session time.Duration) func(network, address string, timeout time.Duration) (net.Conn, error) {
-	return func(network, address string, timeout time.Duration) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		defer cancel()
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return deadlineConn{conn, session}, nil
-	}
-}
-
-type deadlineConn struct {
-	net.Conn
-	longest time.Duration
-}
-
-func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.bound(t)) }
-
-func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
-
-// bound returns t, or the latest allowed deadline if t is later. Zero means no deadline, and stays.
-func (c deadlineConn) bound(t time.Time) time.Time {
-	if latest := time.Now().Add(c.longest); t.After(latest) {
-		return latest
-	}
-	return t
 }

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
+
+	"oversell/handlers"
+	"oversell/locks/zklock"
+)
+
+// cause is a reason why a backend cannot be used, and what a person can do about it.
+type cause struct {
+	is     func(error) bool
+	advice string // {address}, {user}, {ca} and {cert} stand for the settings of the backend
+}
+
+// causes returns the reasons that explain knows. The first one that matches an error explains it, so
+// the special ones come first. Many are recognized by their text, because gRPC passes on no more.
+func causes() []cause {
+	return []cause{
+		// Certificates.
+		{says("certificate has expired or is not yet valid"), "the server's certificate is expired or not yet valid: renew it, or correct the clock of this machine"},
+		{says("certificate signed by unknown authority"), "the server's certificate is signed by an authority that this replica does not trust: set {ca} to the certificate of this authority"},
+		{says("x509: certificate is valid for", "x509: cannot validate certificate for", "x509: certificate is not valid for any names"), "the server's certificate is for another host name: write a name of the certificate in {address}, or issue a certificate for the name in {address}"},
+		{says("x509: "), "the server's certificate cannot be verified: check it, and {ca}"},
+		{says("first record does not look like a TLS handshake", mysql.ErrNoTLS.Error()), "the server does not use TLS at this port: enable TLS there, or do not use it in {address}"},
+		{says("tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate", "handshake failure"), "the server rejected the certificate of this replica: set {cert} to a valid certificate that is signed by an authority of the server"},
+		{says("require_secure_transport", "secure transport"), "the server accepts only connections with TLS: add tls=true to {address}"},
+
+		// Users.
+		{number(1045, 1698), "the server refused the user: check the user and the password in {user}. If the user may log in with TLS only, add tls=true to {address}"},
+		{says("no pem data found", "no Pem data found"), "the user's plugin, caching_sha2_password or sha256_password, sends a password only with TLS or with the server's public key: add tls=true to {address}, or set MYSQL_PUBLIC_KEY"},
+		{says(mysql.ErrUnknownPlugin.Error()), "the user has an authentication plugin that this program does not support: give the user the plugin caching_sha2_password, or mysql_native_password"},
+		{number(1044, 1142, 1227), "the user has too few rights: grant all rights on the database to the user in {user}"},
+		{number(1049), "the database does not exist: create it, or correct its name in {address}"},
+		{number(1130), "the server refuses connections from this host: create the user for this host"},
+		{number(1040), "the server has too many connections: raise its max_connections, or lower CONNS"},
+		{is(zk.ErrNoAuth), "the server refused the user of {user}: the nodes belong to another user, or the password is wrong. Correct {user}, or change the ACL of the nodes"},
+		{is(zk.ErrAuthFailed, zk.ErrInvalidACL), "the server refused the authentication with {user}: it must support the scheme digest"},
+		{is(zklock.ErrNoChroot), "create the path at the end of {address}, for example with zkCli, or correct it"},
+		{says("invalid user ID or password"), "the server refused the user of {user}: correct the user or the password"},
+		{says("etcdserver: user name is empty"), "the server requires a user: set {user}"},
+		{says("etcdserver: permission denied"), "the user of {user} has too few rights: grant readwrite on the prefix /oversell/etcd/"},
+		{says("WRONGPASS", "invalid password"), "the server refused the user: correct the user or the password in {user}"},
+		{says("NOAUTH"), "the server requires a password: add it to {user}"},
+		{says("NOPERM"), "the user has too few rights: extend its ACL"},
+
+		// The network.
+		{says("no such host", "server misbehaving", "Temporary failure in name resolution", "produced zero addresses"), "a host name cannot be resolved: correct it in {address}, or check DNS"},
+		{either(is(syscall.ECONNREFUSED), says("connection refused")), "nothing listens at the address: start the server, or correct {address}"},
+		{either(is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), says("no route to host", "network is unreachable")), "the network has no route to the address: correct {address}, or check the network"},
+		{either(is(context.DeadlineExceeded), says("i/o timeout", "deadline exceeded")), "the server does not answer: check that it runs, the address in {address}, and firewalls"},
+		{says("EOF", "connection reset", "invalid connection", "bad connection", "broken pipe", "connection closed"), "the server closed the connection: check that it is ready, and that it expects connections with TLS at this port if and only if this replica uses TLS"},
+	}
+}
+
+// settingNames are the names of a backend's settings, for the sentences of causes.
+type settingNames struct{ backend, address, user, ca, cert string }
+
+func namesOf(backend string) settingNames {
+	all := []settingNames{
+		{"mysql", "MYSQL_DSN", "MYSQL_DSN", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
+		{"mysql-reads", "MYSQL_READS", "MYSQL_READS", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
+		{"redis", "REDIS_URL", "REDIS_URL", "the CA file of Redis", "the certificate and the key of Redis"},
+		{"redlock", "REDLOCK_URLS", "REDLOCK_URLS", "the CA file of Redis", "the certificate and the key of Redis"},
+		{"zookeeper", "ZK_SERVERS", "ZK_AUTH", "ZK_CA_FILE", "ZK_CERT_FILE and ZK_KEY_FILE"},
+		{"etcd", "ETCD_ENDPOINTS", "ETCD_AUTH", "ETCD_CA_FILE", "ETCD_CERT_FILE and ETCD_KEY_FILE"},
+	}
+	if i := slices.IndexFunc(all, func(n settingNames) bool { return n.backend == backend }); i >= 0 {
+		return all[i]
+	}
+	return settingNames{backend, "the address", "the settings", "the CA file", "the certificate and the key"}
+}
+
+// explained is the error of a backend with what is wrong and what to do.
+type explained struct {
+	advice string
+	err    error
+}
+
+func (e *explained) Error() string { return fmt.Sprintf("%s (%v)", e.advice, e.err) }
+
+func (e *explained) Unwrap() error { return e.err }
+
+// explain adds a sentence to the error of a backend: what is wrong, and what to do. An error that no
+// cause matches stays as it is.
+func explain(backend string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, c := range causes() {
+		if c.is(err) {
+			n := namesOf(backend)
+			names := strings.NewReplacer("{address}", n.address, "{user}", n.user, "{cert}", n.cert, "{ca}", n.ca)
+			return &explained{names.Replace(c.advice), err}
+		}
+	}
+	return err
+}
+
+func is(targets ...error) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}
+}
+
+func says(parts ...string) func(error) bool {
+	return func(err error) bool {
+		all := err.Error()
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(all, part) })
+	}
+}
+
+func number(numbers ...uint16) func(error) bool {
+	return func(err error) bool {
+		answer := (*mysql.MySQLError)(nil)
+		return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
+	}
+}
+
+func either(conditions ...func(error) bool) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(conditions, func(is func(error) bool) bool { return is(err) })
+	}
+}
+
+// logUntilReachable logs why a backend cannot be used, until it can be used for the first time.
+func logUntilReachable(ctx context.Context, backend handlers.Backend, log *slog.Logger) {
+	const longest = 10 * time.Second
+	last := ""
+	for pause := 200 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, longest) {
+		once, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := backend.Ping(once)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		last = logCause(log, backend.Name, err, last)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// logCause logs an error unless its advice is the last one that was logged. It returns the advice. The
+// error itself may differ each time, for it may have a port or the time.
+func logCause(log *slog.Logger, backend string, err error, last string) string {
+	advice := err.Error()
+	if e := (*explained)(nil); errors.As(err, &e) {
+		advice = e.advice
+	}
+	if advice != last {
+		log.Warn("cannot use "+backend, "error", err)
+	}
+	return advice
+}

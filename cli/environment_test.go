@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSettingsFromFiles checks that each variable may come from a file, and what a wrong one says.
+func TestSettingsFromFiles(t *testing.T) {
+	const secret = "pa55-from-a-file"
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file, empty := write("secret", secret+"\r\n"), write("empty", "\n")
+
+	for variable, read := range map[string]func(settings) string{
+		"LAB_TOKEN":        func(s settings) string { return s.Token },
+		"MYSQL_DSN":        func(s settings) string { return s.MySQL },
+		"MYSQL_READS":      func(s settings) string { return s.Reads },
+		"MYSQL_PUBLIC_KEY": func(s settings) string { return s.MySQLKey },
+		"MYSQL_KEY":        func(s settings) string { return s.MySQLCerts.Key },
+		"REDIS_URL":        func(s settings) string { return s.Redis },
+		"REDLOCK_URLS":     func(s settings) string { return strings.Join(s.Redlock, ",") },
+		"ZK_AUTH":          func(s settings) string { return s.ZKAuth },
+		"ZK_KEY":           func(s settings) string { return s.ZKCerts.Key },
+		"ETCD_AUTH":        func(s settings) string { return s.EtcdAuth },
+		"ETCD_CA":          func(s settings) string { return s.EtcdCerts.CA },
+	} {
+		var s settings
+		if err := s.readVariables(map[string]string{variable + "_FILE": file}); err != nil || read(s) != secret {
+			t.Errorf("%s_FILE: %q, %v, want the text of the file without the line's end", variable, read(s), err)
+		}
+		for _, wrong := range []struct {
+			set  map[string]string
+			says string
+		}{
+			{map[string]string{variable: secret, variable + "_FILE": file}, variable + " and " + variable + "_FILE are both set: unset one of them"},
+			{map[string]string{variable + "_FILE": filepath.Join(dir, "none")}, variable + "_FILE: cannot read the file: open " + filepath.Join(dir, "none")},
+			{map[string]string{variable + "_FILE": dir}, variable + "_FILE: cannot read the file: read " + dir},
+			{map[string]string{variable + "_FILE": empty}, variable + "_FILE: the file " + empty + " is empty"},
+			{map[string]string{variable + "_FILE": "-----BEGIN\n" + secret}, variable + "_FILE has several lines: it must be the path of a file"},
+		} {
+			err := new(settings).readVariables(wrong.set)
+			if err == nil || !strings.Contains(err.Error(), wrong.says) {
+				t.Errorf("%v: %v, want %q", wrong.set, err, wrong.says)
+			} else if strings.Contains(err.Error(), secret) {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		}
+	}
+
+	var s settings
+	if err := s.readVariables(map[string]string{"LAB_TOKEN": secret, "LAB_TOKEN_FILE": ""}); err != nil || s.Token != secret {
+		t.Errorf("an empty LAB_TOKEN_FILE: %q, %v, want the variable", s.Token, err)
+	}
+}
+
+// TestWrongSettingsShowNoSecret starts a replica with settings that cannot be read.
+func TestWrongSettingsShowNoSecret(t *testing.T) {
+	const secret = "pa55-in-a-variable"
+	for _, test := range []struct{ name, value, says string }{
+		{"MYSQL_DSN", "root:" + secret + "/oversell", "mysql address: it must look like user:password@tcp(host:port)/database?tls=true"},
+		{"MYSQL_DSN", "root:" + secret + "@tcp(127.0.0.1:3306", "mysql address: invalid DSN"},
+		{"MYSQL_DSN", "root:" + secret + "@tcp(127.0.0.1:3306)/o?tls=" + secret, "mysql address: it must look like"},
+		{"MYSQL_READS", "root:" + secret + "/oversell", "mysql address: it must look like"},
+		{"MYSQL_CA", secret, "MYSQL_CA has no certificate in PEM format; to name a file, set MYSQL_CA_FILE"},
+		{"MYSQL_PUBLIC_KEY", secret, "MYSQL_PUBLIC_KEY: has no RSA public key in PEM format"},
+		{"ZK_AUTH", secret, "ZK_AUTH must be user:password"},
+		{"ZK_KEY", secret, "ZK_CERT and ZK_KEY need each other"},
+		{"ZK_SERVERS", "127.0.0.1:1/app,127.0.0.1:2", "127.0.0.1:1/app: the path must stand behind the last server"},
+		{"ETCD_AUTH", secret, "ETCD_AUTH must be user:password"},
+		{"ETCD_CERT", secret, "ETCD_CERT and ETCD_KEY need each other"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(test.name, test.value)
+			status, out, message := execute(t, "serve", "--addr", "127.0.0.1:0")
+			if status != 2 || !strings.Contains(message, test.says) {
+				t.Errorf("status %d, %q, want 2 and %q", status, message, test.says)
+			}
+			if strings.Contains(out+message, secret) {
+				t.Errorf("it shows the secret: %s", out+message)
+			}
+			if _, help, _ := execute(t, "serve", "--help"); strings.Contains(help, secret) || !strings.Contains(help, "127.0.0.1:2181") {
+				t.Errorf("the help shows the value of %s, or no default:\n%s", test.name, help)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package zklock
+
+import (
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The following methods are those of the driver, for paths below the chroot. They wait until the
+// session is authenticated.
+
+func (s *Session) full(node string) string {
+	if s.chroot != "" && node == "/" {
+		return s.chroot
+	}
+	return s.chroot + node
+}
+
+func (s *Session) below(node string) string { return strings.TrimPrefix(node, s.chroot) }
+
+// Create creates a node, and returns its path with the sequence number.
+func (s *Session) Create(node string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	if err := s.authenticated(); err != nil {
+		return "", err
+	}
+	made, err := s.conn.Create(s.full(node), data, flags, acl)
+	return s.below(made), err
+}
+
+// CreateContainer creates a node that the server deletes some time after its last child.
+func (s *Session) CreateContainer(node string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	if err := s.authenticated(); err != nil {
+		return "", err
+	}
+	made, err := s.conn.CreateContainer(s.full(node), data, flags, acl)
+	return s.below(made), err
+}
+
+// Exists reports whether a node exists.
+func (s *Session) Exists(node string) (bool, *zk.Stat, error) {
+	if err := s.authenticated(); err != nil {
+		return false, nil, err
+	}
+	return s.conn.Exists(s.full(node))
+}
+
+// Children returns the names of a node's children.
+func (s *Session) Children(node string) ([]string, *zk.Stat, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, nil, err
+	}
+	return s.conn.Children(s.full(node))
+}
+
+// ChildrenW is Children with a watch.
+func (s *Session) ChildrenW(node string) ([]string, *zk.Stat, <-chan zk.Event, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, nil, nil, err
+	}
+	return s.conn.ChildrenW(s.full(node))
+}
+
+// Get returns the data of a node.
+func (s *Session) Get(node string) ([]byte, *zk.Stat, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, nil, err
+	}
+	return s.conn.Get(s.full(node))
+}
+
+// GetW is Get with a watch.
+func (s *Session) GetW(node string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, nil, nil, err
+	}
+	return s.conn.GetW(s.full(node))
+}
+
+// Set replaces the data of a node.
+func (s *Session) Set(node string, data []byte, version int32) (*zk.Stat, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, err
+	}
+	return s.conn.Set(s.full(node), data, version)
+}
+
+// Delete deletes a node.
+func (s *Session) Delete(node string, version int32) error {
+	if err := s.authenticated(); err != nil {
+		return err
+	}
+	return s.conn.Delete(s.full(node), version)
+}
+
+// Multi sends several requests in one transaction. The answers have the paths of the server.
+func (s *Session) Multi(requests ...any) ([]zk.MultiResponse, error) {
+	if err := s.authenticated(); err != nil {
+		return nil, err
+	}
+	below := make([]any, len(requests))
+	for i, request := range requests {
+		switch r := request.(type) {
+		case *zk.CreateRequest:
+			below[i] = &zk.CreateRequest{Path: s.full(r.Path), Data: r.Data, Acl: r.Acl, Flags: r.Flags}
+		case *zk.SetDataRequest:
+			below[i] = &zk.SetDataRequest{Path: s.full(r.Path), Data: r.Data, Version: r.Version}
+		case *zk.DeleteRequest:
+			below[i] = &zk.DeleteRequest{Path: s.full(r.Path), Version: r.Version}
+		case *zk.CheckVersionRequest:
+			below[i] = &zk.CheckVersionRequest{Path: s.full(r.Path), Version: r.Version}
+		default:
+			below[i] = request // the driver rejects it
+		}
+	}
+	return s.conn.Multi(below...)
+}
