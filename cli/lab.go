@@ -27,6 +27,7 @@ type labFlags struct {
 	share    string
 	redis    string
 	zk, etcd int
+	tls      bool
 }
 
 func labCommand() *cobra.Command {
@@ -44,7 +45,8 @@ for the other servers, it takes any free port. So several labs can run at the sa
 With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
 three Sentinels watch; with --redis cluster, they use a cluster of three masters with a replica
 each. The five independent Redis of redlock run beside it. --zookeeper 3 and --etcd 3 start
-ensembles in place of single servers.
+ensembles in place of single servers. With --tls, the replicas connect to all servers
+with TLS, and as users with few rights.
 
 With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
@@ -60,6 +62,7 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
+	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
 	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
@@ -112,6 +115,9 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
 	}
+	if f.tls && f.redis != "" {
+		return usage("lab: --tls cannot be used with --redis %s", f.redis)
+	}
 	if f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9 {
 		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
 	}
@@ -133,7 +139,7 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 		return err
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
-	cfg.ZookeeperServers, cfg.EtcdServers = f.zk, f.etcd
+	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS = f.zk, f.etcd, f.tls
 	if f.token != "" {
 		cfg.Token = f.token
 	}

@@ -27,6 +27,7 @@ func TestRunOnTopologies(t *testing.T) {
 	for name, change := range map[string]func(*rig.Config){
 		"sentinel":  func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel },
 		"cluster":   func(c *rig.Config) { c.RedisTopology = rig.RedisCluster },
+		"TLS":       func(c *rig.Config) { c.TLS, c.ZookeeperServers = true, 3 },
 		"ensembles": func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,6 +59,7 @@ func TestLabTopologies(t *testing.T) {
 		{"--redis sentinel", "redis", "redis-sentinel://"},
 		{"--redis cluster", "redis", "redis-cluster://"},
 		{"--zookeeper 3 --etcd 3", "zk etcd", ""},
+		{"--tls", "for-update redis redlock zk etcd", ""},
 	} {
 		t.Run(test.flags, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "lab.json")

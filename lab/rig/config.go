@@ -28,7 +28,8 @@ type Config struct {
 	Database      Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	// Conditions of a deployment, which the lab leaves out by default.
-	Certificates *Certificates // for connections with TLS; nil means without
+	TLS          bool          // replicas connect with TLS, and as users with few rights; the rig makes Certificates
+	Certificates *Certificates // for connections with TLS; nil means without, unless TLS is set
 	Delay        time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied
 	Fsync        bool          // each backend syncs a write to the disk before it answers
 
@@ -90,6 +91,7 @@ func (c Config) validate() error {
 		{c.EtcdServers > 0 && !c.Etcd, "a cluster of etcd needs Config.Etcd"},
 		{c.RedisTopology != OneRedis && c.RedisTopology != RedisSentinel && c.RedisTopology != RedisCluster, fmt.Sprintf("no topology %q of Redis: there are %s and %s", c.RedisTopology, RedisSentinel, RedisCluster)},
 		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
+		{c.TLS && (c.Proxied || c.RedisTopology != OneRedis || c.Database.isPair()), "a lab with TLS has one MySQL and single Redis, without links"},
 		{c.RedisTopology != OneRedis && c.Proxied, "Sentinel and a cluster of Redis cannot be reached over links"},
 		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
 		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},

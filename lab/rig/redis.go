@@ -19,7 +19,15 @@ func (r *Rig) addRedis(found programs, i int) {
 	s.probe = func(ctx context.Context) error {
 		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
 	}
-	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
+	if r.cfg.Certificates == nil {
+		r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
+		return
+	}
+	port, err := r.ports.take(0)
+	r.check(err)
+	s.args = append(s.args, "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "no",
+		"--tls-cert-file", r.cfg.Certificates.Cert, "--tls-key-file", r.cfg.Certificates.Key, "--tls-ca-cert-file", r.cfg.Certificates.CA)
+	r.addrs.Redis = append(r.addrs.Redis, fmt.Sprintf("rediss://%s:%s@%s/0?ca=%s", labUser, r.secrets.user, hostPort(port), r.cfg.Certificates.CA))
 }
 
 const redisReplica = "redis-1-replica"
@@ -45,6 +53,11 @@ rename-command MODULE ""
 rename-command DEBUG ""
 `
 
+// redisUser is a user with no more rights than a replica needs, for a lab with certificates: the locks, PING,
+// and the statistics of commands.
+const redisUser = `user %[2]s on >%[1]s ~* &* +@all -@admin -@dangerous +info
+`
+
 // newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
 func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
@@ -54,6 +67,9 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		r.check(s.SetClock(0))
 	}
 	conf := fmt.Sprintf(redisConf, r.secrets.user)
+	if r.cfg.Certificates != nil {
+		conf += fmt.Sprintf(redisUser, r.secrets.user, labUser)
+	}
 	if r.cfg.Fsync {
 		conf += "appendonly yes\nappendfsync always\n"
 	}

@@ -37,6 +37,10 @@ func (r *Rig) addReplica(i int) {
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
 	addrs.MySQL = r.mysqlOf(i)
+	if r.cfg.TLS {
+		addrs.MySQL, addrs.Zookeeper = addrs.MySQL+"?tls=true", addrs.ZookeeperTLS
+		return append(addrs.ServeEnv(), r.secureEnv()...)
+	}
 	env := addrs.ServeEnv()
 	if !r.cfg.Proxied {
 		return env

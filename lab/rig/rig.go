@@ -119,6 +119,11 @@ func (r *Rig) build(ctx context.Context) error {
 // addServers reserves a port for each server and writes its configuration. It starts none.
 func (r *Rig) addServers(found programs) {
 	r.addrs.Token = r.cfg.Token
+	if r.cfg.TLS {
+		var err error
+		r.cfg.Certificates, err = makeCertificates(r.dir)
+		r.check(err)
+	}
 	if r.cfg.MySQL {
 		r.addMySQL(found)
 	}
