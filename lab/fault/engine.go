@@ -125,7 +125,13 @@ func roles(ctx context.Context, r *rig.Rig) (masters, replicas []*rig.Server, er
 		if !rig.IsOfTopology(s.Name()) || s.PID() == 0 {
 			continue
 		}
-		isMaster := hasReplicationLine(ctx, s, "role:master") == nil
+		isMaster := false
+		if err := withRedis(s, func(c *redis.Client) (err error) {
+			isMaster, err = hasLine(ctx, c, "role:master")
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
 		if isMaster {
 			masters = append(masters, s)
 		} else {
