@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,6 +171,50 @@ func TestRunAll(t *testing.T) {
 	}
 	if slow := trials[3].Result; slow.Samples != 4 || slow.Stock != 4 || slow.Sold != 4 || slow.WaitMS != 60_000 {
 		t.Errorf("redis-setnx: %+v", slow)
+	}
+}
+
+// TestDuring checks that the load goes on until During returns, and that a lock is found that was
+// left behind. The service of this test does not sell with zk once During has returned.
+func TestDuring(t *testing.T) {
+	var done atomic.Bool
+	service, plan := start(t, &fakeService{deduct: func(s *fakeService, w http.ResponseWriter, strategy string) {
+		if done.Load() && strategy == "zk" {
+			reply(w, 503, map[string]any{"outcome": "not_acquired", "detail": "not acquired within 1s"})
+			return
+		}
+		sell(s, w, strategy)
+	}})
+	sales := func() int {
+		service.mu.Lock()
+		defer service.mu.Unlock()
+		return service.sales
+	}
+	plan.Stock, plan.Strategies = 1_000_000, []string{"redis", "zk"}
+	plan.During = func(ctx context.Context) error {
+		done.Store(false)
+		for before := sales(); sales() < before+100; time.Sleep(time.Millisecond) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		done.Store(true)
+		return nil
+	}
+	trials, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(trials) != 2 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	redis, zk := trials[0], trials[1]
+	if redis.Result.Samples < 100 || redis.Result.Errors != 0 || redis.Result.Partial || redis.Result.LostUpdates != 0 || redis.LeftBehind != "" {
+		t.Errorf("redis: %+v, left behind: %q", redis.Result, redis.LeftBehind)
+	}
+	if zk.LeftBehind != "not acquired within 1s" {
+		t.Errorf("zk: left behind: %q", zk.LeftBehind)
+	}
+	plan.During = func(context.Context) error { return errors.New("replica-1 does not start") }
+	if _, err := comparison.Run(t.Context(), plan, &recorder{}); err == nil || err.Error() != "replica-1 does not start" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -66,6 +66,30 @@ func TestEachClientLoopsOnOneConnectionOfItsOwn(t *testing.T) {
 }
 
 // checkClosedLoop checks that the requests of each client do not overlap.
+// TestUntil checks that the clients go on until the channel is closed, and that each sends at least
+// its planned number of requests.
+func TestUntil(t *testing.T) {
+	var requests atomic.Int64
+	until := make(chan struct{})
+	server := service(t, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 50 {
+			close(until)
+		}
+		sold(w, r)
+	})
+	p := plan(server.URL, 3, 2)
+	p.Until = until
+	var last load.Progress
+	h, err := load.Run(t.Context(), p, func(p load.Progress) { last = p })
+	if err != nil || len(h.Ops) < 50 || len(h.Ops) != int(requests.Load()) || last.Total != len(h.Ops) {
+		t.Errorf("%d operations, %d requests, %+v, %v", len(h.Ops), requests.Load(), last, err)
+	}
+	h, err = load.Run(t.Context(), p, nil) // the channel is closed already
+	if err != nil || len(h.Ops) != 6 {
+		t.Errorf("%d operations, want 3 x 2, %v", len(h.Ops), err)
+	}
+}
+
 func checkClosedLoop(t *testing.T, h history.History) {
 	t.Helper()
 	last, opened := map[int]time.Duration{}, map[int]int{}

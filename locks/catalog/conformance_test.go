@@ -37,6 +37,7 @@ func TestTopologies(t *testing.T) {
 	}{
 		"sentinel":  {func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel }, []string{"redis"}},
 		"cluster":   {func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, []string{"redis"}},
+		"TLS":       {func(c *rig.Config) { c.TLS = true }, []string{"mysql", "redis", "redlock", "zookeeper", "etcd"}},
 		"ensembles": {func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 }, []string{"zookeeper", "etcd"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package catalog_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -35,7 +37,27 @@ const workerEnv = "OVERSELL_LOCKSTEST_WORKER"
 // lease is also the timeout of the worker's ZooKeeper session.
 type settings struct {
 	rig.Addresses
-	Lease time.Duration
+	Lease        time.Duration
+	Certificates *rig.Certificates // of a rig with TLS, or nil
+}
+
+// secured returns the clients' settings for a rig with TLS, and a DSN that uses them.
+func (c settings) secured() (config *tls.Config, dsn string, err error) {
+	if c.Certificates == nil {
+		return nil, c.MySQL, nil
+	}
+	authority, err := os.ReadFile(c.Certificates.CA)
+	if err != nil {
+		return nil, "", err
+	}
+	own, err := tls.LoadX509KeyPair(c.Certificates.Cert, c.Certificates.Key)
+	if err != nil {
+		return nil, "", err
+	}
+	config = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{own}}
+	config.RootCAs.AppendCertsFromPEM(authority)
+	dsn, err = stock.SecureDSN(c.MySQL+"?tls=true", config, "")
+	return config, dsn, err
 }
 
 // backends returns the configuration of a rig (real servers on this machine) with all servers that
@@ -82,7 +104,11 @@ func work(text string) error {
 // open returns all strategies. It opens new clients of the servers for them, as each replica does.
 func open(c settings) ([]locks.Strategy, error) {
 	const conns = 16
-	db, err := stock.Open(c.MySQL, conns)
+	secure, dsn, err := c.secured()
+	if err != nil {
+		return nil, err
+	}
+	db, err := stock.Open(dsn, conns)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +126,15 @@ func open(c settings) ([]locks.Strategy, error) {
 			return nil, err
 		}
 	}
-	session, err := zklock.Open(c.Zookeeper, c.Lease)
+	user := zklock.Access{TLS: secure}
+	if secure != nil {
+		c.Zookeeper, user.Digest = c.ZookeeperTLS, "oversell:a password of this test"
+	}
+	session, err := zklock.OpenAs(c.Zookeeper, c.Lease, user)
 	if err != nil {
 		return nil, err
 	}
-	members, err := etcdlock.Open(c.Etcd)
+	members, err := etcdlock.OpenAs(c.Etcd, etcdlock.Access{TLS: secure})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +169,7 @@ func newTestbed(t *testing.T, r *rig.Rig) *testbed {
 		t.Fatal(err)
 	}
 	bed := &testbed{db: db, workers: &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
-		return workerCommand(settings{r.Addresses(), lease})
+		return workerCommand(settings{r.Addresses(), lease, r.Config().Certificates})
 	}}}
 	t.Cleanup(func() { _ = pool.Close() })
 	t.Cleanup(func() {
