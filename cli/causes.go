@@ -37,8 +37,8 @@ func causes() []cause {
 		{says("require_secure_transport", "secure transport"), "the server accepts only connections with TLS: add tls=true to {address}"},
 
 		// Users.
-		{number(1045, 1698), "the server refused the user: check the user and the password in {user}. If the user may log in with TLS only, add tls=true to {address}"},
-		{says("no pem data found", "no Pem data found"), "the user's plugin, caching_sha2_password or sha256_password, sends a password only with TLS or with the server's public key: add tls=true to {address}, or set MYSQL_PUBLIC_KEY"},
+		{number(1045, 1698), "the server refused the user: check the user and the password in {user}, and MYSQL_PUBLIC_KEY if it is set. If the user may log in with TLS only, add tls=true to {address}"},
+		{says("unexpected resp from server for caching_sha2_password", "no pem data found", "no Pem data found"), "the user's plugin, caching_sha2_password or sha256_password, needs TLS or an RSA key of the server, and there is neither: add tls=true to {address}, or let the server create its keys"},
 		{says(mysql.ErrUnknownPlugin.Error()), "the user has an authentication plugin that this program does not support: give the user the plugin caching_sha2_password, or mysql_native_password"},
 		{number(1044, 1142, 1227), "the user has too few rights: grant all rights on the database to the user in {user}"},
 		{number(1049), "the database does not exist: create it, or correct its name in {address}"},
