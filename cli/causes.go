@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"oversell/handlers"
+	"oversell/locks/redislock"
 	"oversell/locks/zklock"
 )
 
@@ -37,8 +38,8 @@ func causes() []cause {
 		{says("require_secure_transport", "secure transport"), "the server accepts only connections with TLS: add tls=true to {address}"},
 
 		// Users.
-		{number(1045, 1698), "the server refused the user: check the user and the password in {user}. If the user may log in with TLS only, add tls=true to {address}"},
-		{says("no pem data found", "no Pem data found"), "the user's plugin, caching_sha2_password or sha256_password, sends a password only with TLS or with the server's public key: add tls=true to {address}, or set MYSQL_PUBLIC_KEY"},
+		{number(1045, 1698), "the server refused the user: check the user and the password in {user}, and MYSQL_PUBLIC_KEY if it is set. If the user may log in with TLS only, add tls=true to {address}"},
+		{says("unexpected resp from server for caching_sha2_password", "no pem data found", "no Pem data found"), "the user's plugin, caching_sha2_password or sha256_password, needs TLS or an RSA key of the server, and there is neither: add tls=true to {address}, or let the server create its keys"},
 		{says(mysql.ErrUnknownPlugin.Error()), "the user has an authentication plugin that this program does not support: give the user the plugin caching_sha2_password, or mysql_native_password"},
 		{number(1044, 1142, 1227), "the user has too few rights: grant all rights on the database to the user in {user}"},
 		{number(1049), "the database does not exist: create it, or correct its name in {address}"},
@@ -53,6 +54,11 @@ func causes() []cause {
 		{says("WRONGPASS", "invalid password"), "the server refused the user: correct the user or the password in {user}"},
 		{says("NOAUTH"), "the server requires a password: add it to {user}"},
 		{says("NOPERM"), "the user has too few rights: extend its ACL"},
+
+		// Several servers.
+		{says("all sentinels specified in configuration are unreachable"), "no Sentinel answers: check that they run, the addresses in {address}, and the user in its parameter sentinel"},
+		{says("redis: nil"), "the Sentinels know no master of this name: correct the name at the end of {address}"},
+		{is(redislock.ErrPartOfCluster), "some masters of the cluster are missing: start them, or let their replicas take over"},
 
 		// The network.
 		{says("no such host", "server misbehaving", "Temporary failure in name resolution", "produced zero addresses"), "a host name cannot be resolved: correct it in {address}, or check DNS"},
@@ -70,8 +76,8 @@ func namesOf(backend string) settingNames {
 	all := []settingNames{
 		{"mysql", "MYSQL_DSN", "MYSQL_DSN", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
 		{"mysql-reads", "MYSQL_READS", "MYSQL_READS", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
-		{"redis", "REDIS_URL", "REDIS_URL", "the CA file of Redis", "the certificate and the key of Redis"},
-		{"redlock", "REDLOCK_URLS", "REDLOCK_URLS", "the CA file of Redis", "the certificate and the key of Redis"},
+		{"redis", "REDIS_URL", "REDIS_URL", "ca in REDIS_URL", "cert and key in REDIS_URL"},
+		{"redlock", "REDLOCK_URLS", "REDLOCK_URLS", "ca in REDLOCK_URLS", "cert and key in REDLOCK_URLS"},
 		{"zookeeper", "ZK_SERVERS", "ZK_AUTH", "ZK_CA_FILE", "ZK_CERT_FILE and ZK_KEY_FILE"},
 		{"etcd", "ETCD_ENDPOINTS", "ETCD_AUTH", "ETCD_CA_FILE", "ETCD_CERT_FILE and ETCD_KEY_FILE"},
 	}

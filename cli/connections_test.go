@@ -76,7 +76,7 @@ func TestConnections(t *testing.T) {
 			"wrong passwords",
 			map[string]string{"MYSQL_DSN": c.dsn(wrongSecret, "127.0.0.1"), "ZK_AUTH": "oversell:" + wrongSecret, "ETCD_AUTH": "oversell:" + wrongSecret},
 			map[string]string{
-				"mysql":     "the server refused the user: check the user and the password in MYSQL_DSN.",
+				"mysql":     "the server refused the user: check the user and the password in MYSQL_DSN, and MYSQL_PUBLIC_KEY if it is set.",
 				"zookeeper": "the server refused the user of ZK_AUTH: the nodes belong to another user, or the password is wrong.",
 				"etcd":      "the server refused the user of ETCD_AUTH: correct the user or the password (",
 			},

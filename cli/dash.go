@@ -51,8 +51,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 	f.StringVar(&addr, "addr", "127.0.0.1:8300", "host:port to listen on")
 	f.StringVar(&c.Lab.Target, "target", "http://127.0.0.1:8080", "the lab's nginx, or one replica")
 	f.StringSliceVar(&c.Lab.Replicas, "replicas", nil, "the replicas, separated by commas: stepping through a strategy needs two")
-	f.StringVar(&c.Lab.Token, "token", os.Getenv("LAB_TOKEN"), "the lab's token (default $LAB_TOKEN)")
-	f.Lookup("token").DefValue = "" // help must not print the token of the environment
+	addToken(f, &c.Lab.Token, "the lab's token (default $LAB_TOKEN)")
 	return cmd
 }
 

@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // readEnvironment sets the settings from the environment. Each variable may also be given as a file:
 // MYSQL_DSN_FILE names a file with the value of MYSQL_DSN. Container platforms provide secrets so.
-func (s *settings) readEnvironment() error { return s.readVariables(env.ToMap(os.Environ())) }
+func (s *settings) readEnvironment() error { return readVariables(s, env.ToMap(os.Environ())) }
 
-func (s *settings) readVariables(all map[string]string) error {
-	params, err := env.GetFieldParams(s)
+func readVariables(into any, all map[string]string) error {
+	params, err := env.GetFieldParams(into)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,35 @@ func (s *settings) readVariables(all map[string]string) error {
 			return err
 		}
 	}
-	return env.ParseWithOptions(s, env.Options{Environment: all})
+	return env.ParseWithOptions(into, env.Options{Environment: all})
+}
+
+// addToken adds the flag --token for the lab's token. Its default is LAB_TOKEN, or the text of the file
+// that LAB_TOKEN_FILE names. The help shows neither.
+func addToken(flags *pflag.FlagSet, token *string, usage string) {
+	value, _ := labToken() // checkToken returns the error when the command runs
+	flags.StringVar(token, "token", value, usage)
+	flags.Lookup("token").DefValue = ""
+}
+
+// checkToken returns an error if a command needs the lab's token and LAB_TOKEN_FILE is wrong.
+func checkToken(cmd *cobra.Command, _ []string) error {
+	flag := cmd.Flags().Lookup("token")
+	if flag == nil || flag.Changed {
+		return nil
+	}
+	if _, err := labToken(); err != nil {
+		return usage("%s: environment: %w", cmd.Name(), err)
+	}
+	return nil
+}
+
+func labToken() (string, error) {
+	var only struct {
+		Token string `env:"LAB_TOKEN"`
+	}
+	err := readVariables(&only, env.ToMap(os.Environ()))
+	return only.Token, err
 }
 
 // secretFile returns the text of a file, without the line's end that editors add. No error shows a
@@ -64,7 +93,7 @@ func secretFile(variable, path string) (string, error) {
 // environment. define adds the flags of the settings that it gets.
 func withoutValues(flags *pflag.FlagSet, define func(*settings, *pflag.FlagSet)) {
 	var unset settings
-	_ = unset.readVariables(map[string]string{}) // the defaults are valid
+	_ = readVariables(&unset, map[string]string{}) // the defaults are valid
 	plain := pflag.NewFlagSet("", pflag.ContinueOnError)
 	define(&unset, plain)
 	plain.VisitAll(func(f *pflag.Flag) { flags.Lookup(f.Name).DefValue = f.DefValue })

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // TestSettingsFromFiles checks that each variable may come from a file, and what a wrong one says.
@@ -34,7 +37,7 @@ func TestSettingsFromFiles(t *testing.T) {
 		"ETCD_CA":          func(s settings) string { return s.EtcdCerts.CA },
 	} {
 		var s settings
-		if err := s.readVariables(map[string]string{variable + "_FILE": file}); err != nil || read(s) != secret {
+		if err := readVariables(&s, map[string]string{variable + "_FILE": file}); err != nil || read(s) != secret {
 			t.Errorf("%s_FILE: %q, %v, want the text of the file without the line's end", variable, read(s), err)
 		}
 		for _, wrong := range []struct {
@@ -47,7 +50,7 @@ func TestSettingsFromFiles(t *testing.T) {
 			{map[string]string{variable + "_FILE": empty}, variable + "_FILE: the file " + empty + " is empty"},
 			{map[string]string{variable + "_FILE": "-----BEGIN\n" + secret}, variable + "_FILE has several lines: it must be the path of a file"},
 		} {
-			err := new(settings).readVariables(wrong.set)
+			err := readVariables(new(settings), wrong.set)
 			if err == nil || !strings.Contains(err.Error(), wrong.says) {
 				t.Errorf("%v: %v, want %q", wrong.set, err, wrong.says)
 			} else if strings.Contains(err.Error(), secret) {
@@ -57,7 +60,7 @@ func TestSettingsFromFiles(t *testing.T) {
 	}
 
 	var s settings
-	if err := s.readVariables(map[string]string{"LAB_TOKEN": secret, "LAB_TOKEN_FILE": ""}); err != nil || s.Token != secret {
+	if err := readVariables(&s, map[string]string{"LAB_TOKEN": secret, "LAB_TOKEN_FILE": ""}); err != nil || s.Token != secret {
 		t.Errorf("an empty LAB_TOKEN_FILE: %q, %v, want the variable", s.Token, err)
 	}
 }
@@ -91,5 +94,40 @@ func TestWrongSettingsShowNoSecret(t *testing.T) {
 				t.Errorf("the help shows the value of %s, or no default:\n%s", test.name, help)
 			}
 		})
+	}
+}
+
+// TestTokenFromAFile checks that the commands that send the lab's token read LAB_TOKEN_FILE, too.
+func TestTokenFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	t.Setenv("LAB_TOKEN_FILE", path)
+	for _, args := range [][]string{{"dash"}, {"lab"}, {"run", "redis"}, {"run", "coupon"}} {
+		status, _, message := execute(t, args...)
+		if want := ": environment: LAB_TOKEN_FILE: cannot read the file: open " + path; status != 2 || !strings.Contains(message, want) {
+			t.Errorf("%v: status %d, %q, want 2 and %q", args, status, message, want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("t0ken\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := labToken(); token != "t0ken" || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+}
+
+// TestMySQLCauses checks the errors of a MySQL 9 that MariaDB cannot cause. They are copied from one.
+func TestMySQLCauses(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		says string
+	}{
+		{errors.New("unexpected resp from server for caching_sha2_password, perform full authentication"), "the user's plugin, caching_sha2_password or sha256_password, needs TLS or an RSA key of the server, and there is neither: add tls=true to MYSQL_DSN, or let the server create its keys ("},
+		{&mysql.MySQLError{Number: 3159, Message: "Connections using insecure transport are prohibited while --require_secure_transport=ON."}, "the server accepts only connections with TLS: add tls=true to MYSQL_DSN ("},
+		{mysql.ErrNoTLS, "the server does not use TLS at this port: enable TLS there, or do not use it in MYSQL_DSN ("},
+		{errors.New("another error"), "another error"},
+	} {
+		if got := explain("mysql", test.err); !strings.HasPrefix(got.Error(), test.says) || !errors.Is(got, test.err) {
+			t.Errorf("%v: %q, want %q", test.err, got, test.says)
+		}
 	}
 }

@@ -60,14 +60,13 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
-	cmd.Flags().StringVar(&flags.token, "token", os.Getenv("LAB_TOKEN"), "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	addToken(cmd.Flags(), &flags.token, "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
 	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
 	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
-	cmd.Flags().Lookup("token").DefValue = "" // help must not print the token of the environment
 	return cmd
 }
 

@@ -107,6 +107,7 @@ func rootCommand(program string) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 
 		DisableFlagsInUseLine: true,
+		PersistentPreRunE:     checkToken,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(writeHelp)

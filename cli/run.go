@@ -110,8 +110,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
 	set.DurationVar(&p.Lease, "lease", 0, "lease of each lock, for strategies that have one (default: each strategy's own)")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
-	set.StringVar(&p.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
-	set.Lookup("token").DefValue = "" // help must not print the token of the environment
+	addToken(set, &p.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
 	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -67,8 +66,7 @@ held, or a run could not be completed; 2 for a wrong command line; 130 after Ctr
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.StringVar(&flags.lab.Target, "target", "", "run on the lab at `URL`, and start none")
 	f.StringSliceVar(&flags.lab.Replicas, "replicas", nil, "`URLS` of the replicas of the lab at --target, separated by commas")
-	f.StringVar(&flags.lab.Token, "token", os.Getenv("LAB_TOKEN"), "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
-	f.Lookup("token").DefValue = "" // help must not print the token of the environment
+	addToken(f, &flags.lab.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	flags.files.add(f, "json", "write the results to `FILE`, an array of objects; - means stdout")
 	_ = cmd.RegisterFlagCompletionFunc("guard", offer(func([]string) []cobra.Completion { return ids }))
 	return cmd

@@ -67,6 +67,9 @@ func OpenWith(address string, conns int, dial func(ctx context.Context, network,
 // bufferSize is for each connection, in bytes. Commands and answers of the locks are short.
 const bufferSize = 8192
 
+// ErrPartOfCluster means that some slots of a cluster have no master, or most masters are missing.
+var ErrPartOfCluster = errors.New("a part of the cluster is down")
+
 // Ping returns nil if the Redis answers, or if each master of the cluster answers and each slot has one.
 func Ping(ctx context.Context, c redis.UniversalClient) error {
 	cluster, ok := c.(*redis.ClusterClient)
@@ -76,7 +79,7 @@ func Ping(ctx context.Context, c redis.UniversalClient) error {
 	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
 		info, err := master.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_state:ok") {
-			err = errors.New("a part of the cluster is down: some slots have no master, or more than half of the masters are missing")
+			err = ErrPartOfCluster
 		}
 		return err
 	})
