@@ -56,12 +56,19 @@ func OpenWith(address string, conns int, dial func(ctx context.Context, network,
 	o.PoolSize = conns
 	o.DisableIdentity = true
 	o.Protocol = 2 // version 3 costs one more system call before each command
-	client := redis.NewUniversalClient(o)
-	client.AddHook(newCommandHook())
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		client.AddHook(onceHook{reload: cluster.ReloadState})
+	if !o.IsClusterMode {
+		client := redis.NewUniversalClient(o)
+		client.AddHook(newCommandHook())
+		return client, nil
 	}
-	return client, nil
+	of := o.Cluster()
+	// The locks need no routing but that by slot. Otherwise, the first command of a client would ask any
+	// node for a list of commands, and wait for a node that hangs.
+	of.DisableRoutingPolicies = true
+	cluster := redis.NewClusterClient(of)
+	cluster.AddHook(newCommandHook())
+	cluster.AddHook(onceHook{reload: cluster.ReloadState})
+	return cluster, nil
 }
 
 // bufferSize is for each connection, in bytes. Commands and answers of the locks are short.
