@@ -56,8 +56,8 @@ func causes() []cause {
 		{says("NOPERM"), "the user has too few rights: extend its ACL"},
 
 		// Several servers.
+		{says("are unreachable: redis: nil"), "the Sentinels know no master of this name: correct the name at the end of {address}"},
 		{says("all sentinels specified in configuration are unreachable"), "no Sentinel answers: check that they run, the addresses in {address}, and the user in its parameter sentinel"},
-		{says("redis: nil"), "the Sentinels know no master of this name: correct the name at the end of {address}"},
 		{is(redislock.ErrPartOfCluster), "some masters of the cluster are missing: start them, or let their replicas take over"},
 
 		// The network.
