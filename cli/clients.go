@@ -169,9 +169,12 @@ func etcdClient(addrs rig.Addresses) (client, error) {
 	if len(addrs.Etcd) == 0 {
 		return client{}, errors.New("the lab has no etcd")
 	}
+	args := []string{"--endpoints=" + strings.Join(addrs.Etcd, ",")}
+	if addrs.CA != "" {
+		args = append(args, "--cacert="+addrs.CA)
+	}
 	return client{
-		programs: []string{"etcdctl"},
-		args:     []string{"--endpoints=" + strings.Join(addrs.Etcd, ",")},
-		install:  "Debian: apt install etcd-client; macOS: brew install etcd",
+		programs: []string{"etcdctl"}, args: args,
+		install: "Debian: apt install etcd-client; macOS: brew install etcd",
 	}, nil
 }

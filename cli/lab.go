@@ -200,6 +200,9 @@ func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	for i, server := range addrs.Redis {
 		row(fmt.Sprintf("redis-%d", i+1), server, 0)
 	}
+	if addrs.SingleRedis != "" {
+		row("the single redis", addrs.SingleRedis, 0)
+	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)
 	row("token", addrs.Token, 0)

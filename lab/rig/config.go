@@ -118,8 +118,11 @@ type Addresses struct {
 	Etcd        []string `json:"etcd"`                   // host:port
 	Token       string   `json:"token"`                  // the lab's token
 
-	// ZookeeperTLS has the host:port of each, for TLS. It is empty without Config.Certificates.
+	// With Config.Certificates, these are for TLS: the host:port of each ZooKeeper, and the rediss://user:password@…
+	// of each Redis, with a user of few rights. CA is the path of the authority, which the clients of etcd need.
 	ZookeeperTLS []string `json:"zookeeper_tls,omitempty"`
+	RedisTLS     []string `json:"redis_tls,omitempty"`
+	CA           string   `json:"ca,omitempty"`
 
 	Postgres  string `json:"postgres,omitempty"`  // a URL
 	Pgbouncer string `json:"pgbouncer,omitempty"` // a URL

@@ -19,15 +19,15 @@ func (r *Rig) addRedis(found programs, i int) {
 	s.probe = func(ctx context.Context) error {
 		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
 	}
+	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	if r.cfg.Certificates == nil {
-		r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 		return
 	}
 	port, err := r.ports.take(0)
 	r.check(err)
 	s.args = append(s.args, "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "no",
 		"--tls-cert-file", r.cfg.Certificates.Cert, "--tls-key-file", r.cfg.Certificates.Key, "--tls-ca-cert-file", r.cfg.Certificates.CA)
-	r.addrs.Redis = append(r.addrs.Redis, fmt.Sprintf("rediss://%s:%s@%s/0?ca=%s", labUser, r.secrets.user, hostPort(port), r.cfg.Certificates.CA))
+	r.addrs.RedisTLS = append(r.addrs.RedisTLS, fmt.Sprintf("rediss://%s:%s@%s/0?ca=%s", labUser, r.secrets.user, hostPort(port), r.cfg.Certificates.CA))
 }
 
 const redisReplica = "redis-1-replica"

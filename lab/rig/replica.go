@@ -38,7 +38,7 @@ func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
 	addrs.MySQL = r.mysqlOf(i)
 	if r.cfg.TLS {
-		addrs.MySQL, addrs.Zookeeper = addrs.MySQL+"?tls=true", addrs.ZookeeperTLS
+		addrs.MySQL, addrs.Zookeeper, addrs.Redis = addrs.MySQL+"?tls=true", addrs.ZookeeperTLS, addrs.RedisTLS
 		return append(addrs.ServeEnv(), r.secureEnv()...)
 	}
 	env := addrs.ServeEnv()

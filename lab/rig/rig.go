@@ -124,6 +124,9 @@ func (r *Rig) addServers(found programs) {
 		r.cfg.Certificates, err = makeCertificates(r.dir)
 		r.check(err)
 	}
+	if r.cfg.Certificates != nil {
+		r.addrs.CA = r.cfg.Certificates.CA
+	}
 	if r.cfg.MySQL {
 		r.addMySQL(found)
 	}

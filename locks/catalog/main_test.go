@@ -112,6 +112,9 @@ func open(c settings) ([]locks.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if secure != nil {
+		c.Redis = c.RedisTLS
+	}
 	var masters []redis.UniversalClient
 	for _, url := range c.Redis {
 		master, err := redislock.Open(url, conns)
