@@ -92,6 +92,8 @@ func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
 		s.write("redis.conf", fmt.Sprintf(topologyConf, r.secrets.user)),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--daemonize", "no", "--repl-diskless-sync-delay", "0",
+		// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
+		"--repl-ping-replica-period", "1", "--repl-timeout", "5",
 	}, more...)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.backends = append(r.backends, s)
