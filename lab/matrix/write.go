@@ -33,7 +33,8 @@ func parts() []part {
 		{"The holder's process fails", []string{"crash", "crash-between", "overrun", "foreign-unlock", "late-release", "pause", "pause-at-read"}},
 		{"A connection or a waiter fails", []string{"lost-reply", "late-answer", "session-expiry", "cutoff", "partition", "bare-majority", "dead-waiter"}},
 		{"What bug reports describe", []string{"operator", "operator-at-write", "starved", "renewal-reply", "waiter-session"}},
-		{"The servers of the lock fail", []string{"failover", "failover-sentinel", "failover-cluster", "minority-loss", "majority-loss", "clock-jump", "restart", "database-down"}},
+		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart", "database-down"}},
+		{"The servers replace a master by themselves", []string{"failover-sentinel", "failover-cluster"}},
 		{"The stock is in several places", []string{"galera", "two-masters", "stale-read", "write-behind"}},
 	}
 }
