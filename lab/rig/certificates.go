@@ -47,8 +47,8 @@ func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// secureEnv returns the variables of a replica for a lab with TLS. ZooKeeper has no list of users: who first
-// creates a node with this user and password owns it.
+// secureEnv returns the variables of a replica for a lab with TLS. ZooKeeper has no list of users: a node
+// belongs to the user that created it.
 func (r *Rig) secureEnv() []string {
 	files := r.cfg.Certificates
 	return []string{
