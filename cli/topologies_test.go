@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -64,15 +63,18 @@ func TestLabTopologies(t *testing.T) {
 		t.Run(test.flags, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "lab.json")
 			cmd := exec.CommandContext(t.Context(), built(), append([]string{"lab", "--json", file, "--token", token}, strings.Fields(test.flags)...)...)
-			var errOut bytes.Buffer
-			cmd.Stderr = &errOut
+			errOut, err := os.Create(filepath.Join(t.TempDir(), "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = errOut
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			var addrs rig.Addresses
 			eventually(t, "the lab is ready", func() (bool, string) {
 				text, _ := os.ReadFile(file) //nolint:gosec // of this test
-				return json.Unmarshal(text, &addrs) == nil, errOut.String()
+				return json.Unmarshal(text, &addrs) == nil, read(t, errOut.Name())
 			})
 			if !strings.HasPrefix(addrs.SingleRedis, test.prefix) || strings.Contains(test.flags, "--zookeeper") && (len(addrs.Zookeeper) != 3 || len(addrs.Etcd) != 3) {
 				t.Errorf("addresses %+v", addrs)
@@ -86,7 +88,7 @@ func TestLabTopologies(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("%v: %s", err, errOut.String())
+				t.Errorf("%v: %s", err, read(t, errOut.Name()))
 			}
 		})
 	}
