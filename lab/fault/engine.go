@@ -60,7 +60,8 @@ func (m *Masters) resume(context.Context) error {
 
 // Replace kills the master that has a key with this text, resumes the replicas, and waits until the servers
 // themselves have made one of them the master: three Sentinels, or the other masters of a cluster. What the
-// master has written since Unreplicated is lost; without Unreplicated, some of its last writes may be. The heal starts the killed server, which becomes a replica.
+// master has written since Unreplicated is lost; without Unreplicated, some of its last writes may be. The
+// heal starts the killed server, which becomes a replica.
 func (m *Masters) Replace(key string) Fault {
 	return Fault{
 		Name: "failover", Target: "redis",

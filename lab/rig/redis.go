@@ -16,9 +16,7 @@ import (
 // Config.Fsync it starts with its data.
 func (r *Rig) addRedis(found programs, i int) {
 	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
-	s.probe = func(ctx context.Context) error {
-		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nPING\r\n", "+PONG")
-	}
+	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	if r.cfg.Certificates == nil {
 		return
@@ -38,9 +36,7 @@ func (r *Rig) addRedisReplica(found programs) {
 	r.check(err)
 	_, port, _ := strings.Cut(r.addLink(redisReplica, master).addr, ":")
 	s := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port)
-	s.probe = func(ctx context.Context) error {
-		return exchange(ctx, s.addr, "AUTH "+r.secrets.user+"\r\nINFO replication\r\nQUIT\r\n", "master_link_status:up")
-	}
+	s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 }
 
 // redisConf is the configuration that other users must not read. It removes commands that can write
@@ -73,14 +69,25 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	if r.cfg.Fsync {
 		conf += "appendonly yes\nappendfsync always\n"
 	}
-	s.args = append([]string{
+	s.args = append(redisArgs(s, conf), more...)
+	r.backends = append(r.backends, s)
+	return s
+}
+
+func redisArgs(s *Server, conf string) []string {
+	return []string{
 		s.write("redis.conf", conf),
 		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
-	}, more...)
-	r.backends = append(r.backends, s)
-	return s
+	}
+}
+
+// asks returns a probe that sends a command to a Redis, and waits for a line of its answer.
+func (r *Rig) asks(addr, command, wanted string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return exchange(ctx, addr, "AUTH "+r.secrets.user+"\r\n"+command+"\r\nQUIT\r\n", wanted)
+	}
 }
 
 // exchange sends a request to addr and reads lines until one begins with the wanted answer.

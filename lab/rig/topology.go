@@ -18,8 +18,8 @@ const (
 	RedisCluster  Topology = "cluster"  // redis-node-1 to -6: three masters with a replica each
 )
 
-// SentinelMaster is the name that the Sentinels give to their master.
-const SentinelMaster = "oversell"
+// sentinelMaster is the name that the Sentinels give to their master.
+const sentinelMaster = "oversell"
 
 // topologyConf lets a Sentinel configure its Redis, in contrast to redisConf. CONFIG SET, MODULE and DEBUG
 // are refused: they could write files as the lab's owner.
@@ -60,17 +60,17 @@ func (r *Rig) addSentinels(found programs) {
 	var addrs []string
 	for i := range 3 {
 		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
-		conf := fmt.Sprintf(sentinelConf, r.secrets.user, SentinelMaster, loopback, master.port())
+		conf := fmt.Sprintf(sentinelConf, r.secrets.user, sentinelMaster, loopback, master.port())
 		s.args = []string{s.write("sentinel.conf", conf), "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
 		// A Sentinel that starts too early does not look for replicas again for 10 s.
 		s.prepare = func(ctx context.Context) error {
 			return awaitNil(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
 		}
-		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+SentinelMaster, "+OK 3 usable")
+		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+sentinelMaster, "+OK 3 usable")
 		r.backends = append(r.backends, s)
 		addrs = append(addrs, s.addr)
 	}
-	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), SentinelMaster)
+	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), sentinelMaster)
 }
 
 func (r *Rig) addRedisNodes(found programs) {
@@ -88,23 +88,12 @@ func (r *Rig) addRedisNodes(found programs) {
 // addRedisOf adds a Redis of a topology, without persistence.
 func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
-	s.args = append([]string{
-		s.write("redis.conf", fmt.Sprintf(topologyConf, r.secrets.user)),
-		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
-		"--save", "", "--daemonize", "no", "--repl-diskless-sync-delay", "0",
-		// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
-		"--repl-ping-replica-period", "1", "--repl-timeout", "5",
-	}, more...)
+	// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
+	s.args = append(redisArgs(s, fmt.Sprintf(topologyConf, r.secrets.user)), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
+	s.args = append(s.args, more...)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.backends = append(r.backends, s)
 	return s
-}
-
-// asks returns a probe that sends a command to a Redis, and waits for a line of its answer.
-func (r *Rig) asks(addr, command, wanted string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return exchange(ctx, addr, "AUTH "+r.secrets.user+"\r\n"+command+"\r\nQUIT\r\n", wanted)
-	}
 }
 
 // joinCluster makes a cluster of the nodes, which run already.
