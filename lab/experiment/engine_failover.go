@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/lab/fault"
@@ -13,9 +14,11 @@ import (
 // engineLease is longer than a fail-over takes, or the end of the lease would be the cause.
 const engineLease = 20 * time.Second
 
+// onTopology selects the locks on the single Redis. The servers of Redlock are not part of a topology.
+func onTopology(c Card) bool { return c.Locker && slices.Contains(c.Backends, "redis") }
+
 // failoverSentinel and failoverCluster let the servers themselves replace a master that has not
-// replicated the lock: Sentinel, or the other masters of the cluster. Each strategy has a run of its own,
-// because the keys of two strategies may be on two masters of the cluster.
+// replicated the lock: Sentinel, or the other masters of the cluster.
 func failoverSentinel() Experiment {
 	return engineFailover("failover-sentinel", rig.RedisSentinel, "Sentinel replaces a Redis master that has not replicated the lock")
 }
@@ -42,15 +45,19 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 			return heal, r.bed.Rig.AwaitReady(ctx)
 		},
 	}
+	carryOut := sched.run
+	if topology == rig.RedisCluster { // the keys of two strategies may be on two masters
+		carryOut = sched.inGroups(Subject.Name)
+	}
 	return Experiment{
 		Hazard: hazard, Title: title, Shows: "the key is lost, and there are two holders", ClaimedAs: "failover",
-		Applies: func(c Card) bool { return c.uses("redis") && c.Stock != "redis" }, Fenced: true,
+		Applies: onTopology, Fenced: true,
 		Lab: func(cfg rig.Config) rig.Config {
 			cfg.RedisTopology, cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = topology, 1, 0, 0
 			cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 			cfg.ReplicaArgs = []string{"--lease", engineLease.String(), "--conns", "96"}
 			return cfg
 		},
-		run: sched.inGroups(Subject.Name),
+		run: carryOut,
 	}
 }

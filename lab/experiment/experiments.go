@@ -30,8 +30,11 @@ type Experiment struct {
 	run func(ctx context.Context, r *run) ([]Result, error)
 }
 
-// AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard.
-func (e Experiment) AppliesTo(c Card) bool { return e.Applies(c) || e.Claim(c, false) != Silent }
+// AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard. A lab of the
+// experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides.
+func (e Experiment) AppliesTo(c Card) bool {
+	return e.Applies(c) || e.Lab == nil && e.Claim(c, false) != Silent
+}
 
 // Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.
 func (e Experiment) Claim(c Card, fenced bool) Claim {
