@@ -21,11 +21,12 @@ type Config struct {
 	EtcdServers      int      // of a cluster, if more than 1: etcd-1 to -n
 
 	// For experiments only.
-	ZookeeperTick time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
-	RedisReplica  bool          // redis-1-replica follows redis-1, over a link; needs Redis
-	Clocks        bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
-	Proxied       bool          // each replica has a link of its own to each backend: see Rig.Link
-	Database      Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
+	RedisMinReplicas int           // min-replicas-to-write of the Redis behind Sentinel; needs RedisSentinel
+	ZookeeperTick    time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
+	RedisReplica     bool          // redis-1-replica follows redis-1, over a link; needs Redis
+	Clocks           bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
+	Proxied          bool          // each replica has a link of its own to each backend: see Rig.Link
+	Database         Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	// Conditions of a deployment, which the lab leaves out by default.
 	TLS          bool          // replicas connect with TLS, and as users with few rights; the rig makes Certificates
@@ -93,6 +94,7 @@ func (c Config) validate() error {
 		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
 		{c.TLS && (c.Proxied || c.RedisTopology != OneRedis || c.Database.isPair()), "a lab with TLS has one MySQL and single Redis, without links"},
 		{c.RedisTopology != OneRedis && c.Proxied, "Sentinel and a cluster of Redis cannot be reached over links"},
+		{c.RedisMinReplicas != 0 && c.RedisTopology != RedisSentinel, "min-replicas-to-write needs Sentinel"},
 		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
 		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},

@@ -37,6 +37,9 @@ func (r *Rig) addReplica(i int) {
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
 	addrs.MySQL = r.mysqlOf(i)
+	if r.cfg.RedisTopology == RedisSentinel {
+		addrs.SingleRedis = asParty(addrs.SingleRedis, name)
+	}
 	if r.cfg.TLS {
 		addrs.MySQL, addrs.Zookeeper, addrs.Redis = addrs.MySQL+"?tls=true", addrs.ZookeeperTLS, addrs.RedisTLS
 		return append(addrs.ServeEnv(), r.secureEnv()...)
