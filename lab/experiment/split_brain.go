@@ -1,0 +1,67 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+
+	"oversell/api"
+	"oversell/lab/fault"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// splitBrain has two masters of one Redis, each with its own clients: the old one, and the one that Sentinel
+// has made. Holder and contender are on different sides, and sell from the same row of MySQL.
+func splitBrain() Experiment {
+	var heal fault.Heal
+	sched := schedule{
+		contenderParams: wait(engineLease / 2), healLate: true,
+		prepare: split(&heal, func(r *run) int { return []int{holder, contender}[r.seed&1] }),
+		inject:  func(context.Context, *run) (fault.Heal, error) { return heal, nil },
+	}
+	return Experiment{
+		Hazard: "split-brain", Title: "Sentinel promotes a replica, while the old master goes on serving its clients",
+		Shows: "two masters, and a holder on each of them", ClaimedAs: "failover",
+		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0),
+		run: func(ctx context.Context, r *run) ([]Result, error) { return sched.inOrder(r.seed).run(ctx, r) },
+	}
+}
+
+// minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
+func minReplicas() Experiment {
+	var heal fault.Heal
+	granted := finding{Broken, MutualExclusion, api.Text{EN: "The old master has granted the lock without a replica.", ZH: "旧主节点没有从节点，仍然发出了锁。"}}
+	sched := schedule{
+		contenderParams: wait(0), healLate: true,
+		prepare: split(&heal, func(*run) int { return contender }),
+		inject:  func(context.Context, *run) (fault.Heal, error) { return heal, nil },
+		judge: func(p *participant) *finding {
+			if p.ops[contender].Outcome == history.OK {
+				return &granted
+			}
+			return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder, which is on the side of the new master, did not sell.", ZH: "持锁者在新主节点一侧，却没有卖出。"}}, holder)(p)
+		},
+	}
+	return Experiment{
+		Hazard: "split-brain-min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
+		Shows: "the old master rejects the contender", Default: Protects,
+		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 1),
+		run: func(ctx context.Context, r *run) ([]Result, error) {
+			ordered := sched.inOrder(r.seed)
+			ordered.contenderStops = ""
+			return ordered.run(ctx, r)
+		},
+	}
+}
+
+// split splits the Redis before the first request. The request of this part is on the side of the old master.
+func split(heal *fault.Heal, part func(*run) int) func(context.Context, *run) error {
+	return func(ctx context.Context, r *run) (err error) {
+		cut := fault.MastersOf(r.bed.Rig).Split(name(r.on[part(r)]))
+		if *heal, err = r.injectAll(ctx, cut); err != nil {
+			return err
+		}
+		r.span.From = r.bed.since()
+		return errors.Join(err, r.bed.Rig.AwaitReady(ctx))
+	}
+}

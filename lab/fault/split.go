@@ -1,0 +1,109 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/rig"
+)
+
+// Split parts a lab with Sentinel into two sides: the master and sentinel-1 with these replicas of the
+// service, and all other servers. No command or reply passes from one side to the other, but MySQL serves
+// both. Split returns when the two Sentinels of the other side have made one of their Redis the master. The
+// heal makes the old master a replica, which loses what it has written since.
+//
+// Each server switches off the users of the other side, and ends their connections.
+func (m *Masters) Split(services ...string) Fault {
+	side := append([]string{"redis-master", "sentinel-1"}, services...)
+	return Fault{
+		Name: "split", Target: strings.Join(side, ", "),
+		inject: func(ctx context.Context) (err error) {
+			if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
+				return err
+			}
+			m.killed = m.masters[0]
+			err = m.setUsers(ctx, side, "off")
+			if err == nil {
+				err = await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+			}
+			if err == nil {
+				err = await(ctx, "two Sentinels name the new master, and it has a replica", m.announced)
+			}
+			if err != nil {
+				return errors.Join(err, m.setUsers(context.WithoutCancel(ctx), side, "on"))
+			}
+			return nil
+		},
+		heal: func(ctx context.Context) error {
+			return errors.Join(m.setUsers(ctx, side, "on"), await(ctx, m.killed.Name()+" follows the new master", m.followed))
+		},
+	}
+}
+
+// setUsers switches users on or off (state), on each server those of the other side.
+func (m *Masters) setUsers(ctx context.Context, side []string, state string) error {
+	var errs []error
+	all := m.rig.Servers()
+	for _, s := range all {
+		if !isSentinel(s) && !rig.IsOfTopology(s.Name()) || s.PID() == 0 {
+			continue
+		}
+		errs = append(errs, withRedis(s, func(c *redis.Client) error {
+			for _, party := range all {
+				name := party.Name()
+				if slices.Contains(side, name) == slices.Contains(side, s.Name()) ||
+					!isSentinel(party) && !rig.IsOfTopology(name) && !strings.HasPrefix(name, "replica-") {
+					continue
+				}
+				if err := c.Do(ctx, "ACL", "SETUSER", name, state).Err(); err != nil {
+					return err
+				}
+				if state == "off" {
+					if err := c.Do(ctx, "CLIENT", "KILL", "USER", name).Err(); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+func isSentinel(s *rig.Server) bool { return strings.HasPrefix(s.Name(), "sentinel-") }
+
+// announced returns nil when all Sentinels but sentinel-1 name a new master, which has a replica.
+func (m *Masters) announced(ctx context.Context) error {
+	var errs []error
+	for _, s := range m.rig.Servers() {
+		if !isSentinel(s) || s.Name() == "sentinel-1" {
+			continue
+		}
+		errs = append(errs, withRedis(s, func(c *redis.Client) error {
+			addr, err := masterAddr(ctx, c)
+			if err != nil {
+				return err
+			}
+			for _, replica := range m.replicas {
+				if replica.Addr() == addr { // with min-replicas-to-write, it needs a replica of its own
+					return hasReplicationLine(ctx, replica, "state=online")
+				}
+			}
+			return errors.New("it names " + addr)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// masterAddr returns the address of the master that a Sentinel names.
+func masterAddr(ctx context.Context, sentinel *redis.Client) (string, error) {
+	found, err := sentinel.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "oversell").StringSlice()
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(found, ":"), nil
+}
