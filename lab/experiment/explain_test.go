@@ -28,7 +28,7 @@ func TestCause(t *testing.T) {
 		{"no lock", false, unlocked, "Both requests read the stock before the other had written it."},
 		{"no late write", true, lock[:5], ""},
 	} {
-		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: [3]string{holder: "h"}}
+		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: [roles]string{holder: "h"}}
 		got := (&run{schedule: schedule{lapse: pauseLapse()}}).cause(p, test.events)
 		if got.EN != test.want || (got.ZH == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
@@ -38,7 +38,7 @@ func TestCause(t *testing.T) {
 
 // TestAnswers checks that only answers that are no sale are named, in both languages.
 func TestAnswers(t *testing.T) {
-	p := &participant{ops: [3]history.Op{
+	p := &participant{ops: [roles]history.Op{
 		holder:    {Outcome: history.Unknown, Reason: history.Broken, Detail: "dial tcp 127.0.0.1:1"},
 		contender: {Outcome: history.Refused, Reason: history.NotAcquired, Detail: "lock stock:1 not acquired within 5s"},
 	}}
@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 	if got := p.answers(); got.EN != en || got.ZH != zh {
 		t.Errorf("%s\n%s", got.EN, got.ZH)
 	}
-	p.ops = [3]history.Op{holder: {Outcome: history.OK}, contender: {Outcome: history.OK}}
+	p.ops = [roles]history.Op{holder: {Outcome: history.OK}, contender: {Outcome: history.OK}}
 	if got := p.answers(); got != (api.Text{}) {
 		t.Errorf("two sales: %s", got)
 	}

@@ -170,7 +170,7 @@ type run struct {
 
 	// Only a schedule uses the following fields.
 	schedule
-	on           [3]int // the replica of holder, contender and observer
+	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault
 	injectedAt   time.Duration // on the recording's clock

@@ -28,6 +28,8 @@ const (
 	holder = iota
 	contender
 	observer
+	successor // after the holder's sale
+	roles
 )
 
 // schedule describes most experiments. The holder's request stops at a step of its sale, and a
@@ -77,9 +79,9 @@ type schedule struct {
 // participant is one strategy in a run.
 type participant struct {
 	Subject
-	stopped [3]string // owners of the requests that were stopped at a step
-	ops     [3]history.Op
-	ended   [3]chan struct{}
+	stopped [roles]string // owners of the requests that were stopped at a step
+	ops     [roles]history.Op
+	ended   [roles]chan struct{}
 }
 
 type finding struct {
@@ -131,10 +133,11 @@ func (r *run) drawReplicas() {
 	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
 	if r.twoNodes {
 		// Replicas 1 and 3 write to node A, replica 2 writes to node B.
-		r.on = [3]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
+		r.on = [roles]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
 	} else {
 		copy(r.on[:], random.Perm(len(r.bed.Rig.Addresses().Replicas)))
 	}
+	r.on[successor] = r.on[contender]
 	if r.sameReplica {
 		r.on[contender] = r.on[holder]
 	}
