@@ -31,7 +31,9 @@ func (m *Masters) Split(services ...string) Fault {
 				err = await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
 			}
 			if err == nil {
-				err = await(ctx, "two Sentinels name the new master, and it has a replica", m.announced)
+				err = await(ctx, "two Sentinels name the new master, and it has a replica", func(ctx context.Context) error {
+					return m.announced(ctx, side...)
+				})
 			}
 			if err != nil {
 				return errors.Join(err, m.setUsers(context.WithoutCancel(ctx), side, "on"))
@@ -76,11 +78,11 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 
 func isSentinel(s *rig.Server) bool { return strings.HasPrefix(s.Name(), "sentinel-") }
 
-// announced returns nil when all Sentinels but sentinel-1 name a new master, which has a replica.
-func (m *Masters) announced(ctx context.Context) error {
+// announced returns nil when all Sentinels but these name a new master, which has a replica.
+func (m *Masters) announced(ctx context.Context, but ...string) error {
 	var errs []error
 	for _, s := range m.rig.Servers() {
-		if !isSentinel(s) || s.Name() == "sentinel-1" {
+		if !isSentinel(s) || slices.Contains(but, s.Name()) {
 			continue
 		}
 		errs = append(errs, withRedis(s, func(c *redis.Client) error {
@@ -101,7 +103,7 @@ func (m *Masters) announced(ctx context.Context) error {
 
 // masterAddr returns the address of the master that a Sentinel names.
 func masterAddr(ctx context.Context, sentinel *redis.Client) (string, error) {
-	found, err := sentinel.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "oversell").StringSlice()
+	found, err := sentinel.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", rig.SentinelMaster).StringSlice()
 	if err != nil {
 		return "", err
 	}

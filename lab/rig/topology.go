@@ -18,8 +18,8 @@ const (
 	RedisCluster  Topology = "cluster"  // redis-node-1 to -6: three masters with a replica each
 )
 
-// sentinelMaster is the name that the Sentinels give to their master.
-const sentinelMaster = "oversell"
+// SentinelMaster is the name that the Sentinels give to their master.
+const SentinelMaster = "oversell"
 
 // topologyConf lets a Sentinel configure its Redis, in contrast to redisConf. CONFIG SET, MODULE and DEBUG
 // are refused: they could write files as the lab's owner.
@@ -86,17 +86,17 @@ func (r *Rig) addSentinels(found programs) {
 	var addrs []string
 	for i := range 3 {
 		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
-		conf := r.parties(sentinelRights) + fmt.Sprintf(sentinelConf, r.secrets.user, sentinelMaster, loopback, master.port(), s.name)
+		conf := r.parties(sentinelRights) + fmt.Sprintf(sentinelConf, r.secrets.user, SentinelMaster, loopback, master.port(), s.name)
 		s.args = []string{s.write("sentinel.conf", conf), "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
 		// A Sentinel that starts too early does not look for replicas again for 10 s.
 		s.prepare = func(ctx context.Context) error {
 			return awaitNil(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
 		}
-		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+sentinelMaster, "+OK 3 usable")
+		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+SentinelMaster, "+OK 3 usable")
 		r.backends = append(r.backends, s)
 		addrs = append(addrs, s.addr)
 	}
-	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), sentinelMaster)
+	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), SentinelMaster)
 }
 
 func (r *Rig) addRedisNodes(found programs) {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"oversell/api"
 	"oversell/lab/fault"
@@ -63,5 +64,36 @@ func split(heal *fault.Heal, part func(*run) int) func(context.Context, *run) er
 		}
 		r.span.From = r.bed.since()
 		return errors.Join(err, r.bed.Rig.AwaitReady(ctx))
+	}
+}
+
+// quorumLoss kills the master when only one Sentinel is left. Nothing is sold until the other Sentinels are
+// back. Then the new master has the lock, which had been replicated: the contender does not get it.
+func quorumLoss() Experiment {
+	return Experiment{
+		Hazard: "quorum-loss", Title: "two of three Sentinels die, then the Redis master", Shows: "sales stop, and go on when the Sentinels are back",
+		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0),
+		run: func(ctx context.Context, r *run) ([]Result, error) {
+			sched := keepLock().inOrder(r.seed)
+			sched.contenderStops = ""
+			sched.inject = func(ctx context.Context, r *run) (fault.Heal, error) {
+				left := fmt.Sprintf("sentinel-%d", 1+uint64(r.seed)%3) //nolint:gosec // any number will do
+				heal, err := r.injectAll(ctx, fault.MastersOf(r.bed.Rig).LoseQuorum(left))
+				if err != nil {
+					return nil, err
+				}
+				r.send(ctx, observer, wait(0))
+				r.await(observer)
+				if err := heal(context.WithoutCancel(ctx)); err != nil {
+					return heal, err
+				}
+				return heal, r.bed.Rig.AwaitReady(ctx)
+			}
+			sched.explain = func(result *Result, p *participant) {
+				without := Answer(p.ops[observer])
+				result.Why = joined(result.Why, api.Textf("While one Sentinel was left, a request got: %[1]s.", "只剩一个 Sentinel 时，一个请求的应答：%[2]s。", without.EN, without.ZH))
+			}
+			return sched.run(ctx, r)
+		},
 	}
 }
