@@ -47,7 +47,7 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 	}
 	return Experiment{
 		Hazard: hazard, Title: title, Shows: "the key is lost, and there are two holders", ClaimedAs: "failover",
-		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0),
+		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) {
 			ordered := sched.inOrder(r.seed)
 			if topology == rig.RedisCluster { // the keys of two strategies may be on two masters
@@ -59,12 +59,12 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 }
 
 // engineLab returns a lab with MySQL and one topology of Redis.
-func engineLab(topology rig.Topology, minReplicas int) func(rig.Config) rig.Config {
+func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
 		cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = 1, 0, 0
 		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
-		cfg.ReplicaArgs = []string{"--lease", engineLease.String(), "--conns", "96"}
+		cfg.ReplicaArgs = []string{"--lease", lease.String(), "--conns", "96"}
 		return cfg
 	}
 }

@@ -52,7 +52,7 @@ func (e Experiment) Claim(c Card, fenced bool) Claim {
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(), crash(), overrun(), foreignUnlock(), lateRelease(), crashBetween(), pause(), pauseAtRead(),
-		failover(), failoverSentinel(), failoverCluster(), splitBrain(), minReplicas(), quorumLoss(), resharding(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(), lateAnswer(), partition(), bareMajority(),
+		failover(), failoverSentinel(), failoverCluster(), splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(), minorityLoss(), majorityLoss(), clockJump(), sessionExpiry(), deadWaiter(), cutoff(), lostReply(), lateAnswer(), partition(), bareMajority(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), writeBehind(), percentiles(), restart(), databaseDown(), galera(), twoMasters(), staleRead(),
 	}

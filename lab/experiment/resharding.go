@@ -17,7 +17,7 @@ import (
 func resharding() Experiment {
 	return Experiment{
 		Hazard: "resharding", Title: "a Redis cluster moves the slot of a held lock to another master", Shows: "the lock moves with its slot",
-		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisCluster, 0),
+		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisCluster, 0, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) {
 			var stages [][2]int // of the contender's try, and of the holder's release
 			for try := fault.Announced; try <= fault.Reassigned; try++ {

@@ -23,7 +23,7 @@ func splitBrain() Experiment {
 	return Experiment{
 		Hazard: "split-brain", Title: "Sentinel promotes a replica, while the old master goes on serving its clients",
 		Shows: "two masters, and a holder on each of them", ClaimedAs: "failover",
-		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0),
+		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) { return sched.inOrder(r.seed).run(ctx, r) },
 	}
 }
@@ -46,13 +46,52 @@ func minReplicas() Experiment {
 	return Experiment{
 		Hazard: "split-brain-min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
 		Shows: "the old master rejects the contender", Default: Protects,
-		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 1),
+		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 1, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) {
 			ordered := sched.inOrder(r.seed)
 			ordered.contenderStops = ""
 			return ordered.run(ctx, r)
 		},
 	}
+}
+
+// splitRenewal splits Redis while a lock is held that all of them have. The old master renews its lease, and
+// on the new one the lease ends. It shows what the replication of each lock, as by WAIT, does not prevent.
+func splitRenewal() Experiment {
+	return renewalAfterSplit(Experiment{
+		Hazard: "split-brain-renewal", Title: "as split-brain, with a lock that was replicated before", Shows: "the old master renews the lock, on the new one it expires",
+		Default: Breaks,
+	}, 0)
+}
+
+// splitRenewalMin is splitRenewal with a master that requires a replica: the old one rejects the renewal.
+func splitRenewalMin() Experiment {
+	return renewalAfterSplit(Experiment{
+		Hazard: "split-brain-renewal-min-replicas", Title: "as split-brain-renewal, with min-replicas-to-write 1", Shows: "the renewal is rejected, and the holder stops in time",
+		ClaimedAs: "cutoff",
+	}, 1)
+}
+
+func renewalAfterSplit(e Experiment, minReplicas int) Experiment {
+	e.Applies = func(c Card) bool { return onTopology(c) && c.Renews }
+	e.Fenced, e.Lab = true, engineLab(rig.RedisSentinel, minReplicas, Lease)
+	e.run = func(ctx context.Context, r *run) ([]Result, error) {
+		sched := schedule{
+			// The holder stops before its last check, or nothing but a fence could stop its write.
+			step:            []string{"read", "granted"}[uint64(r.seed)%2], //nolint:gosec // any number will do
+			contenderParams: wait(grantBound), healLate: true,
+			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+				masters := fault.MastersOf(r.bed.Rig)
+				if err := masters.AwaitReplicated(ctx); err != nil {
+					return nil, err
+				}
+				return r.injectAll(ctx, masters.Split(name(r.on[holder])))
+			},
+			judge: mustSell(finding{Stalled, Progress, api.Text{EN: "The contender did not get the lock on the new master.", ZH: "竞争者在新主节点上没有拿到锁。"}}, contender),
+		}
+		return sched.run(ctx, r)
+	}
+	return e
 }
 
 // split splits the Redis before the first request. The request of this part is on the side of the old master.
@@ -72,7 +111,7 @@ func split(heal *fault.Heal, part func(*run) int) func(context.Context, *run) er
 func quorumLoss() Experiment {
 	return Experiment{
 		Hazard: "quorum-loss", Title: "two of three Sentinels die, then the Redis master", Shows: "sales stop, and go on when the Sentinels are back",
-		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0),
+		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) {
 			sched := keepLock().inOrder(r.seed)
 			sched.contenderStops = ""

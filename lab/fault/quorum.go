@@ -12,7 +12,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// LoseQuorum kills all Sentinels but one, then the master, whose last writes its replicas must have. The
+// LoseQuorum waits until the replicas have all writes, and kills all Sentinels but one, then the master. The
 // Sentinel that is left notices the loss of the master, but cannot replace it alone. The heal starts the
 // Sentinels, waits until they have made a replica the master, and then starts the old master, which becomes
 // a replica.
@@ -23,13 +23,10 @@ func (m *Masters) LoseQuorum(left string) Fault {
 	return Fault{
 		Name: "quorum-loss", Target: "sentinel, redis",
 		inject: func(ctx context.Context) (err error) {
-			if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
+			if err := m.AwaitReplicated(ctx); err != nil {
 				return err
 			}
 			m.killed = m.masters[0]
-			if err := withRedis(m.killed, func(c *redis.Client) error { return replicated(ctx, c, len(m.replicas)) }); err != nil {
-				return err
-			}
 			sentinel, err := m.rig.Server(left)
 			if err != nil {
 				return err
@@ -61,6 +58,14 @@ func (m *Masters) LoseQuorum(left string) Fault {
 			return errors.Join(bringUp(ctx, m.killed), await(ctx, m.killed.Name()+" follows the new master", m.followed))
 		},
 	}
+}
+
+// AwaitReplicated returns nil when the replicas of a lab with Sentinel have all that the master has written.
+func (m *Masters) AwaitReplicated(ctx context.Context) (err error) {
+	if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
+		return err
+	}
+	return withRedis(m.masters[0], func(c *redis.Client) error { return replicated(ctx, c, len(m.replicas)) })
 }
 
 // replicated returns nil when all replicas have what the master has written so far.
