@@ -162,10 +162,12 @@ trails: servers ## repeat a hundred schedules of oversell explore on real server
 .PHONY: topologies
 topologies: servers build ## all strategies on Sentinel, a Redis cluster and ensembles, and their fail-overs; takes half an hour
 	OVERSELL_TOPOLOGIES=1 $(GO) test $(TAGS) -count=1 -timeout 1h -p 1 -v -run '^Test(Topologies|RunOnTopologies|FailoverUnderLoad)$$' ./locks/catalog ./cli
-	bin/oversell break failover-sentinel redis --seeds 20 -q
-	bin/oversell break failover-sentinel redis --fenced --seeds 20 -q
-	bin/oversell break failover-cluster redis --seeds 20 -q
-	bin/oversell break failover-cluster redis --fenced --seeds 20 -q
+	for h in failover-sentinel split-brain; do bin/oversell break $$h --seeds 12 -q || exit 1; done
+	for h in split-brain-min-replicas split-brain-renewal split-brain-renewal-min-replicas quorum-loss; do \
+	  bin/oversell break $$h --seeds 2 -q || exit 1; done
+	bin/oversell break resharding --seeds 10 -q
+	bin/oversell break failover-cluster redis --seeds 12 -q
+	bin/oversell break failover-cluster redis --fenced --seeds 12 -q
 
 .PHONY: incidents
 incidents: servers build ## repeat public bug reports about locks, with the versions of the reports: docs/incidents.md

@@ -74,7 +74,7 @@ func TestReshard(t *testing.T) {
 		{fault.Announced, "holder 1"}, {fault.PartlyMoved, "TRYAGAIN"}, {fault.Moved, "ASK"}, {fault.Reassigned, "MOVED"},
 	} {
 		must(t, move.Advance(ctx, test.stage))
-		got := ""
+		var got string
 		if values, err := from.MGet(ctx, "{stock:7}:lock", "{stock:7}:fence").Result(); err != nil {
 			got = err.Error()
 		} else {

@@ -60,8 +60,8 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 			ZH: "超过租期的持有者照样 DEL，删掉的是下一个持有者的锁。",
 		},
 		api.Failover: {
-			EN: "Replication is asynchronous: the new master may not have the lock.",
-			ZH: "主从复制是异步的，新主可能没有这把锁。",
+			EN: "Replication is asynchronous: the new master may not have the lock. If the old one goes on, both grant it.",
+			ZH: "主从复制是异步的，新主可能没有这把锁。旧主若继续工作，两边都会发出这把锁。",
 		},
 		api.Operator: {
 			EN: "A holder never checks its key again: if an operator deletes the key, it writes beside the next holder.",
