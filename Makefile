@@ -163,7 +163,7 @@ trails: servers ## repeat a hundred schedules of oversell explore on real server
 topologies: servers build ## all strategies on Sentinel, a Redis cluster and ensembles, and their fail-overs; takes half an hour
 	OVERSELL_TOPOLOGIES=1 $(GO) test $(TAGS) -count=1 -timeout 1h -p 1 -v -run '^Test(Topologies|RunOnTopologies|FailoverUnderLoad)$$' ./locks/catalog ./cli
 	for h in failover-sentinel split-brain; do bin/oversell break $$h --seeds 12 -q || exit 1; done
-	for h in split-brain-min-replicas split-brain-renewal split-brain-renewal-min-replicas quorum-loss; do \
+	for h in min-replicas split-renewal min-replicas-renewal quorum-loss; do \
 	  bin/oversell break $$h --seeds 2 -q || exit 1; done
 	bin/oversell break resharding --seeds 10 -q
 	bin/oversell break failover-cluster redis --seeds 12 -q

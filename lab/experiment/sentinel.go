@@ -44,7 +44,7 @@ func minReplicas() Experiment {
 		},
 	}
 	return Experiment{
-		Hazard: "split-brain-min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
+		Hazard: "min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
 		Shows: "the old master rejects the contender", Default: Protects,
 		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 1, engineLease),
 		run: func(ctx context.Context, r *run) ([]Result, error) {
@@ -59,7 +59,7 @@ func minReplicas() Experiment {
 // on the new one the lease ends. It shows what the replication of each lock, as by WAIT, does not prevent.
 func splitRenewal() Experiment {
 	return renewalAfterSplit(Experiment{
-		Hazard: "split-brain-renewal", Title: "as split-brain, with a lock that was replicated before", Shows: "the old master renews the lock, on the new one it expires",
+		Hazard: "split-renewal", Title: "as split-brain, with a lock that was replicated before", Shows: "the old master renews the lock, on the new one it expires",
 		Default: Breaks,
 	}, 0)
 }
@@ -67,7 +67,7 @@ func splitRenewal() Experiment {
 // splitRenewalMin is splitRenewal with a master that requires a replica: the old one rejects the renewal.
 func splitRenewalMin() Experiment {
 	return renewalAfterSplit(Experiment{
-		Hazard: "split-brain-renewal-min-replicas", Title: "as split-brain-renewal, with min-replicas-to-write 1", Shows: "the renewal is rejected, and the holder stops in time",
+		Hazard: "min-replicas-renewal", Title: "as split-renewal, with min-replicas-to-write 1", Shows: "the renewal is rejected, and the holder stops in time",
 		ClaimedAs: "cutoff",
 	}, 1)
 }

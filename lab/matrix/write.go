@@ -35,8 +35,8 @@ func parts() []part {
 		{"What bug reports describe", []string{"operator", "operator-at-write", "starved", "renewal-reply", "waiter-session"}},
 		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart", "database-down"}},
 		{"Redis behind Sentinels, or in a cluster", []string{"failover-sentinel", "failover-cluster", "quorum-loss", "resharding"}},
-		{"Sentinel promotes a replica, and the old master goes on", []string{"split-brain", "split-brain-min-replicas"}},
-		{"The same, with a lock that was replicated before", []string{"split-brain-renewal", "split-brain-renewal-min-replicas"}},
+		{"Sentinel promotes a replica, and the old master goes on", []string{"split-brain", "min-replicas"}},
+		{"The same, with a lock that was replicated before", []string{"split-renewal", "min-replicas-renewal"}},
 		{"The stock is in several places", []string{"galera", "two-masters", "stale-read", "write-behind"}},
 	}
 }
