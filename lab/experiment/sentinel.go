@@ -18,7 +18,7 @@ func splitBrain() Experiment {
 	var heal fault.Heal
 	sched := schedule{
 		contenderParams: wait(engineLease / 2), healLate: true,
-		prepare: split(&heal, func(r *run) int { return []int{holder, contender}[r.seed>>2&1] }),
+		prepare: split(&heal, func(r *run) int { return oldSide(r.seed) }),
 		inject:  func(context.Context, *run) (fault.Heal, error) { return heal, nil },
 	}
 	return Experiment{
@@ -28,6 +28,9 @@ func splitBrain() Experiment {
 		run: func(ctx context.Context, r *run) ([]Result, error) { return sched.inOrder(r.seed).run(ctx, r) },
 	}
 }
+
+// oldSide returns the role whose request is on the side of the old master.
+func oldSide(seed int64) int { return []int{holder, contender}[seed>>2&1] }
 
 // minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
 func minReplicas() Experiment {
