@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oversell/lab/history"
@@ -29,6 +30,9 @@ const (
 	// greeting is the longest wait for the token. Without a limit, idle connections would use up
 	// the agent's.
 	greeting = 5 * time.Second
+	// lastRun is enough for the end of a run whose coordinator is gone, as after Ctrl-C. A new
+	// coordinator waits for this time until the agent is free.
+	lastRun = 3 * time.Second
 	// maxConnections limits the memory that clients without a token can use.
 	maxConnections = 16
 	// maxDelay is the longest time between a request to start and the start.
@@ -45,10 +49,9 @@ var errStopped = errors.New("its operator stopped it")
 
 // Agent sends requests for one coordinator at a time.
 type Agent struct {
-	config Config
-
-	mu          sync.Mutex
-	coordinator string // the address of the coordinator that uses the agent, or ""
+	config      Config
+	occupied    chan struct{} // has a value while a coordinator uses the agent
+	coordinator atomic.Value  // the address of the last coordinator, a string
 }
 
 // New returns an agent, or an error if the configuration is not safe.
@@ -63,7 +66,7 @@ func New(c Config) (*Agent, error) {
 		return nil, fmt.Errorf("max-time %v: must be above 0s", c.MaxTime)
 	}
 	c.Target = target.String()
-	return &Agent{config: c}, nil
+	return &Agent{config: c, occupied: make(chan struct{}, 1)}, nil
 }
 
 // Serve accepts coordinators until ctx ends. A run that is in progress is then stopped, and its
@@ -103,11 +106,14 @@ func (a *Agent) serve(ctx context.Context, socket net.Conn) {
 		_ = s.link.send(answer{Refused: refusal})
 		return
 	}
-	if other := a.occupy(from); other != "" {
-		_ = s.link.send(answer{Refused: fmt.Sprintf("it already works for another coordinator, %s. Try again when that has ended", other)})
+	select {
+	case a.occupied <- struct{}{}:
+		defer func() { <-a.occupied }()
+		a.coordinator.Store(from)
+	case <-time.After(lastRun):
+		_ = s.link.send(answer{Refused: fmt.Sprintf("it already works for another coordinator, %s. Try again when that has ended", a.coordinator.Load())})
 		return
 	}
-	defer a.occupy("")
 	a.config.Log("works for the coordinator " + from)
 	if s.link.send(answer{Welcome: &a.config.Machine}) != nil {
 		return
@@ -126,18 +132,6 @@ func (a *Agent) refuse(h *hello) string {
 	case h.Target != a.config.Target:
 		return fmt.Sprintf("it sends requests only to %s, not to %s. Start it with the same --target", a.config.Target, h.Target)
 	}
-	return ""
-}
-
-// occupy sets the coordinator, or frees the agent with "". It returns the coordinator that uses the
-// agent already, if there is one.
-func (a *Agent) occupy(by string) (other string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if by != "" && a.coordinator != "" {
-		return a.coordinator
-	}
-	a.coordinator = by
 	return ""
 }
 

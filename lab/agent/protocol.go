@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -26,6 +25,8 @@ const (
 	maxRequest = 64 << 10
 	maxAnswer  = 64 << 20
 )
+
+var errClosed = errors.New("the other side closed the connection")
 
 // request is a line from the coordinator. It has at most one field: an empty line only shows that
 // the coordinator still runs.
@@ -100,7 +101,7 @@ func (l *link[In, Out]) receive(within time.Duration) (message In, err error) {
 		var timeout net.Error
 		switch err := l.lines.Err(); {
 		case err == nil:
-			return message, io.EOF
+			return message, errClosed
 		case errors.As(err, &timeout) && timeout.Timeout():
 			return message, fmt.Errorf("nothing was received for %v", within)
 		default:
