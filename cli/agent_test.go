@@ -375,3 +375,35 @@ func sellsAgain(t *testing.T, target string, agents ...*agentProcess) {
 		}
 	}
 }
+
+// TestAgentsHalves compares two agents that have half of the clients each with one agent that has
+// all. Each request works for 250 ms before it sells, so the clients limit the throughput, and not the
+// machine: two agents on one machine cannot send twice as much under full load.
+func TestAgentsHalves(t *testing.T) {
+	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
+		t.Skip("make topologies runs it")
+	}
+	target := testLab.Addresses().Target
+	a, b := startAgent(t, target), startAgent(t, target)
+	perSecond := func(agents string) float64 {
+		path := filepath.Join(t.TempDir(), "r.json")
+		r := runProgram(t, built(), "atomic", "--target", target, "--agents", agents, "--clients", "20", "--loops", "8",
+			"--outside", "250ms", "--wait", "60s", "--json", path)
+		got := parseMerged(t, path)
+		if r.status != 0 || got.Sold != 160 || got.Samples != 160 || got.Verdict != "holds" {
+			t.Fatalf("status %d, %+v, stderr %s", r.status, got, r.err)
+		}
+		return got.PerS
+	}
+	var ratios []float64
+	for range 5 {
+		one := perSecond(a.address)
+		two := perSecond(a.address + "," + b.address)
+		ratios = append(ratios, two/one)
+		t.Logf("one agent: %.1f/s, two agents: %.1f/s, ratio %.3f", one, two, two/one)
+	}
+	slices.Sort(ratios)
+	if median := ratios[2]; math.Abs(median-1) > 0.05 {
+		t.Errorf("the median of the ratios is %.3f", median)
+	}
+}
