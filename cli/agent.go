@@ -21,7 +21,7 @@ func agentCommand() *cobra.Command {
 machine may be too slow to load a service. Then start an agent on each of several machines.
 
 The agent sends requests only to --target, only for a command with the same token and version, for
-at most --max-time, and for one command at a time. It stops when the connection to the command ends.
+at most --max-time, and for one command at a time. A run stops when its command ends.
 The token is sent without encryption: use an agent only in a network that you trust.
 
 Ctrl-C ends the agent. A run in progress stops, and its result is marked as partial.`,
