@@ -92,7 +92,7 @@ fmt: ## format all Go files
 	$(TOOL) gofumpt -l -w .
 
 # The properties of make jmeter, for example: make jmeter strategy=zk plan=check-lock.jmx
-JMETER := plan strategy strategies threads loops stock product wait strict backend hold guard
+JMETER := plan strategy strategies threads loops stock product wait strict backend hold guard share
 .PHONY: jmeter
 jmeter: servers build ## all JMeter plans, without a window, in a new lab (strategy=redis threads=100 loops=50 ...)
 	jmeter/run.sh $(foreach p,$(JMETER),$(if $(filter command,$(origin $(p))),'-D$(p)=$($(p))'))
@@ -161,7 +161,7 @@ trails: servers ## repeat a hundred schedules of oversell explore on real server
 # The comparison and the contract on Sentinel, a cluster of Redis, and ensembles; fail-overs by the servers.
 .PHONY: topologies
 topologies: servers build ## all strategies on Sentinel, a Redis cluster and ensembles, and their fail-overs; takes half an hour
-	OVERSELL_TOPOLOGIES=1 $(GO) test $(TAGS) -count=1 -timeout 1h -p 1 -v -run '^Test(Topologies|RunOnTopologies|FailoverUnderLoad)$$' ./locks/catalog ./cli
+	OVERSELL_TOPOLOGIES=1 $(GO) test $(TAGS) -count=1 -timeout 1h -p 1 -v -run '^Test(Topologies|RunOnTopologies|FailoverUnderLoad|AgentsHalves)$$' ./locks/catalog ./cli
 	for h in failover-sentinel split-brain; do bin/oversell break $$h --seeds 12 -q || exit 1; done
 	for h in min-replicas split-renewal min-replicas-renewal quorum-loss; do \
 	  bin/oversell break $$h --seeds 2 -q || exit 1; done

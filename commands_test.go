@@ -66,12 +66,18 @@ func runners() map[string]runner {
 		"kubectl apply -k deploy/kubernetes/production":                                                kubernetes(`"classroom", "production"`),
 		"cp deploy/kubernetes/production/secrets.example.env deploy/kubernetes/production/secrets.env": kubernetes(`"secrets.example.env"`),
 
+		"bin/oversell agent --addr 10.0.0.6:8400 --target http://10.0.0.5:8080":                     {file: "cli/agent_test.go", as: `"agent", "--addr"`},
+		"bin/oversell agent --addr 10.0.0.7:8400 --target http://10.0.0.5:8080":                     {file: "cli/agent_test.go", as: `"agent", "--addr"`},
+		"bin/oversell run redis --target http://10.0.0.5:8080 --agents 10.0.0.6:8400,10.0.0.7:8400": {file: "cli/agent_test.go", as: `"redis", "--target", target, "--agents"`},
+
 		// This client is not installed on every machine.
 		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
 
-		// make jmeter also runs the JMeter plans in these two commands.
-		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                 plans,
-		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN": plans,
+		// make jmeter also runs the JMeter plans in these commands, on one machine.
+		"jmeter -n -t jmeter/check-lock.jmx -l share.jtl -Jhost=10.0.0.5 -Jthreads=50 -Jshare=true":         plans,
+		"jmeter -n -t jmeter/check-lock.jmx -R 10.0.0.6,10.0.0.7 -Ghost=10.0.0.5 -Gthreads=50 -Gshare=true": plans,
+		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                        plans,
+		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN":        plans,
 	}
 	for command, r := range map[string]runner{
 		"bin/oversell strategies":       quick,

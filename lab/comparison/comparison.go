@@ -63,6 +63,8 @@ type Plan struct {
 	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
 	// Then each replica must sell once more without a wait: else a lock was left behind.
 	During func(context.Context) error
+	// Send, if set, sends the load of each strategy in place of load.Run.
+	Send func(context.Context, load.Plan, func(load.Progress)) (history.History, error)
 
 	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
@@ -125,7 +127,7 @@ func (p Plan) of(card api.Card) Plan {
 // Run runs the plan and returns a trial for each strategy that got requests.
 //
 // If the error wraps ErrPlan, no request was sent. With any other error, Run also returns the
-// trials so far. Either ctx ended and the last trial is partial, or the stock could not be reset.
+// trials so far. Either ctx or an agent ended and the last trial is partial, or the stock could not be reset.
 // An unavailable backend is part of the trial, and no error.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
@@ -229,8 +231,8 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		return id != card.ID && slices.ContainsFunc(cards, func(c api.Card) bool { return c.ID == id })
 	})
 	h, stopped, during := p.send(ctx, card.ID, w)
-	if stopped != nil && ctx.Err() == nil {
-		return nil, stopped
+	if stopped != nil && !h.Stopped {
+		return nil, stopped // nothing was sent
 	}
 	setup := report.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
@@ -257,9 +259,12 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 
 // send sends the load of one strategy, during Plan.During if that is set.
 func (p Plan) send(ctx context.Context, strategy string, w Watcher) (h history.History, stopped, during error) {
-	plan := p.load(strategy)
+	plan, send := p.load(strategy), p.Send
+	if send == nil {
+		send = load.Run
+	}
 	if p.During == nil {
-		h, stopped = load.Run(ctx, plan, w.Progress)
+		h, stopped = send(ctx, plan, w.Progress)
 		return h, stopped, nil
 	}
 	done := make(chan struct{})
@@ -268,7 +273,7 @@ func (p Plan) send(ctx context.Context, strategy string, w Watcher) (h history.H
 		defer close(done)
 		during = p.During(ctx)
 	}()
-	h, stopped = load.Run(ctx, plan, w.Progress)
+	h, stopped = send(ctx, plan, w.Progress)
 	<-done
 	return h, stopped, during
 }
@@ -292,7 +297,7 @@ func readStock(ctx context.Context, service api.Client, strategy string, h histo
 	if ctx.Err() != nil {
 		timeout /= 5
 	}
-	unsettled := history.Taken(h.Ops, history.Unknown) > 0
+	unsettled := h.Missing > 0 || history.Taken(h.Ops, history.Unknown) > 0
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var last *api.Stock
