@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +94,54 @@ func sell(t *testing.T, url, parent string) {
 	}
 }
 
+// checkDashboard checks that the replica has every metric in the queries of the dashboard.
+func checkDashboard(t *testing.T, replica string) {
+	t.Helper()
+	answer, err := http.Get(replica + "/metrics") //nolint:noctx // on loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	metrics, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../deploy/observe/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil || len(dashboard.Panels) < 8 {
+		t.Fatalf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
+	}
+	name := regexp.MustCompile(`oversell_[a-z_]+`)
+	for _, panel := range dashboard.Panels {
+		if len(panel.Targets) == 0 {
+			t.Errorf("the panel %q has no query", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			names := name.FindAllString(target.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("the panel %q queries no metric of a replica: %s", panel.Title, target.Expr)
+			}
+			for _, metric := range names {
+				if !strings.Contains(string(metrics), "\n"+metric+"{") {
+					t.Errorf("the panel %q queries %s, which /metrics does not have", panel.Title, metric)
+				}
+			}
+		}
+	}
+	if !strings.Contains(string(metrics), `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} `) ||
+		strings.Contains(string(metrics), `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} 0`) {
+		t.Error("the renewals of the sale were not counted")
+	}
+}
+
 // TestTraces sends a sampled sale through nginx to a replica, and checks the spans of its trace. An
 // unsampled sale makes no span. The metrics count the renewal of the lease.
 func TestTraces(t *testing.T) {
@@ -122,6 +172,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the children of %q are %q, want %q", parent, got, want)
 		}
 	}
+	checkDashboard(t, lab.Addresses().Replicas[0])
 	received.mu.Lock()
 	defer received.mu.Unlock()
 	var attributes, events strings.Builder

@@ -10,8 +10,6 @@
 # those of the page, tmux for those of the terminal, Python for the lock in Python, and PostgreSQL
 # and pgbouncer, which a lab starts only for a lock on trial that uses them.
 #
-# With the argument observe it also installs Prometheus, for make observe.
-#
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
 # is no failure.
@@ -98,11 +96,6 @@ END
 	services="$services pgbouncer"
 }
 
-[ "${1:-}" != observe ] || have prometheus || {
-	need prometheus
-	services="$services prometheus"
-}
-
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
 if have apt-get && { [ -n "$missing" ] || is_root; }; then
@@ -184,7 +177,6 @@ with_brew() {
 		tmux) formulas="$formulas tmux" ;;
 		postgresql) formulas="$formulas postgresql" ;;
 		pgbouncer) formulas="$formulas pgbouncer" ;;
-		prometheus) formulas="$formulas prometheus" ;;
 		python3) formulas="$formulas python" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
