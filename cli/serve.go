@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/trace"
 
 	"oversell/handlers"
 	"oversell/locks"
@@ -51,6 +52,8 @@ type settings struct {
 	ZKCerts    certificates `envPrefix:"ZK_"`
 	EtcdAuth   string       `env:"ETCD_AUTH"`
 	EtcdCerts  certificates `envPrefix:"ETCD_"`
+
+	Tracing tracing
 }
 
 func serveCommand() *cobra.Command {
@@ -59,7 +62,7 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of the service",
-		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.\nEach variable can also be a file: MYSQL_DSN_FILE names a file with the value of MYSQL_DSN.",
+		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.\nEach variable can also be a file: MYSQL_DSN_FILE names a file with the value of MYSQL_DSN.\nThe variables of OpenTelemetry turn traces on, for example OTEL_EXPORTER_OTLP_ENDPOINT: see docs/observe.md.",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if parsed != nil {
@@ -110,7 +113,7 @@ func (s *settings) check() error {
 	case len(s.Replica) > 64:
 		return errors.New("--replica must be 64 characters or fewer")
 	}
-	return nil
+	return s.Tracing.check()
 }
 
 // serve runs a replica until ctx ends. Then the replica drains, completes the running requests and stops.
@@ -135,7 +138,12 @@ func serve(ctx context.Context, s settings) error {
 		strategies = append(strategies, locks.Guard(lock, stock.NewLedger(clients.DB)))
 	}
 	defer runBackground(ctx, clients, strategies, log)()
-	service := newService(s, clients, strategies, log)
+	tracer, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)
+	if err != nil {
+		return &exit{2, err}
+	}
+	defer stopTracing()
+	service := newService(s, clients, strategies, tracer, log)
 	defer service.ReleaseKept()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
@@ -161,7 +169,7 @@ func serve(ctx context.Context, s settings) error {
 	return shutdown(server, abandon)
 }
 
-func newService(s settings, clients *clients, strategies []locks.Strategy, log *slog.Logger) *handlers.Service {
+func newService(s settings, clients *clients, strategies []locks.Strategy, tracer trace.Tracer, log *slog.Logger) *handlers.Service {
 	ledger := stock.NewLedger(clients.DB)
 	return handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: sourceOf,
@@ -171,7 +179,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, log *
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),
-		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients),
+		Backends: clients.pings(), Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients), Tracer: tracer,
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})
 }

@@ -29,7 +29,9 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	}
 	if err == nil {
 		ctx := s.failpoints.recorded(c.Request.Context(), card.ID, api.Key(order.Product), order.Owner)
-		receipt, err = strategy.Deduct(s.traced(ctx, card.ID), order)
+		ctx, end := s.spans(s.traced(s.observed(ctx, card.ID), card.ID), card.ID)
+		receipt, err = strategy.Deduct(ctx, order)
+		end()
 	}
 	lang, warning := requestLanguage(c), api.Text{}
 	if s.checks.alone() {
@@ -38,10 +40,12 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	if err != nil {
 		p := describe(err)
 		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning.In(lang)
-		s.metrics.observe(card.ID, p.Outcome, receipt)
+		s.metrics.observe(card, p.Outcome, receipt)
+		describeSale(c.Request.Context(), card.ID, p.Outcome, receipt)
 		return nil, p
 	}
-	s.metrics.observe(card.ID, api.Sold, receipt)
+	s.metrics.observe(card, api.Sold, receipt)
+	describeSale(c.Request.Context(), card.ID, api.Sold, receipt)
 	if receipt.Warning == (api.Text{}) {
 		receipt.Warning = warning
 	}
@@ -76,6 +80,14 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang str
 		Remaining: remaining, Fence: r.Fence, WaitedMS: ms(r.Waited), HeldMS: ms(r.Held), PooledMS: ms(r.Pooled),
 		Retries: r.Retries, Warning: r.Warning.In(lang),
 	}
+}
+
+// observed counts what happens to the locks of the request, see lockMetrics.
+func (s *Service) observed(ctx context.Context, strategy string) context.Context {
+	if counters, ok := s.metrics.locks[strategy]; ok {
+		return locks.WithObserver(ctx, counters)
+	}
+	return ctx
 }
 
 // traced adds a tracer to ctx if a listener of /events or a failpoint needs the steps.

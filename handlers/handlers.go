@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"oversell/api"
 	"oversell/locks"
@@ -50,6 +51,8 @@ type Config struct {
 	Token string
 	// Metrics has further metrics, which /metrics shows with the service's own metrics.
 	Metrics prometheus.Gatherer
+	// Tracer makes the spans of requests. nil means that requests are not traced.
+	Tracer trace.Tracer
 	// Log is called with the text of each panic.
 	Log func(format string, args ...any)
 }
@@ -99,9 +102,15 @@ func New(config Config) *Service {
 		s.byID[card.ID] = strategy
 		s.ids = append(s.ids, card.ID)
 		s.cards = append(s.cards, card)
+		if card.Locker {
+			s.metrics.addLock(card.ID)
+		}
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false // a header of the request would set the target
+	if s.Tracer != nil {
+		s.engine.Use(s.spanned)
+	}
 	s.engine.Use(boundWrites, s.recovered, s.readBody, s.rejectDraining)
 	s.routes()
 	s.routePrimitives()

@@ -1,19 +1,29 @@
 package handlers
 
 import (
+	"errors"
+
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"oversell/api"
+	"oversell/locks"
 	"oversell/stock"
 )
 
+// metrics are the service's own metrics. Their labels have few values: strategies, primitives,
+// backends and outcomes, which are all fixed lists.
 type metrics struct {
-	registry                      *prometheus.Registry
-	requests, retries, primitives *prometheus.CounterVec
-	waited, pooled, held          *prometheus.HistogramVec
+	registry                                                      *prometheus.Registry
+	requests, retries, primitives, acquisitions, renewals, losses *prometheus.CounterVec
+	waited, pooled, held                                          *prometheus.HistogramVec
+	// locks has the counters of each strategy's locks.
+	locks map[string]*lockMetrics
 }
+
+// lockMetrics counts what happens to the locks of one strategy after their grant.
+type lockMetrics struct{ renewed, unanswered, notHeld, lostHeld, lostAtRelease prometheus.Counter }
 
 func newMetrics() *metrics {
 	seconds := func(name, help string) *prometheus.HistogramVec {
@@ -25,24 +35,84 @@ func newMetrics() *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oversell_" + name + "_total", Help: help}, labels)
 	}
 	m := &metrics{
-		registry:   prometheus.NewRegistry(),
-		requests:   counter("requests", "Deductions by strategy and outcome.", "strategy", "outcome"),
-		retries:    counter("retries", "Attempts that failed because another request wrote first.", "strategy"),
-		primitives: counter("primitives", "Requests for a primitive by backend and outcome.", "primitive", "backend", "outcome"),
-		waited:     seconds("lock_wait", "Time waiting for the lock."),
-		pooled:     seconds("pool_wait", "Time waiting for a database connection."),
-		held:       seconds("lock_held", "Time in the critical section."),
+		registry:     prometheus.NewRegistry(),
+		requests:     counter("requests", "Deductions by strategy and outcome.", "strategy", "outcome"),
+		retries:      counter("retries", "Attempts that failed because another request wrote first.", "strategy"),
+		primitives:   counter("primitives", "Requests for a primitive by backend and outcome.", "primitive", "backend", "outcome"),
+		acquisitions: counter("lock_acquisitions", "Attempts to acquire a lock, by outcome: granted, or why not.", "strategy", "outcome"),
+		renewals:     counter("lock_renewals", "Renewals of a lease: renewed, not_held (the lock was gone), or unanswered.", "strategy", "outcome"),
+		losses:       counter("lock_losses", "Locks lost before their release, found while held or at the release.", "strategy", "found"),
+		waited:       seconds("lock_wait", "Time waiting for the lock."),
+		pooled:       seconds("pool_wait", "Time waiting for a database connection."),
+		held:         seconds("lock_held", "Time in the critical section."),
+		locks:        map[string]*lockMetrics{},
 	}
-	m.registry.MustRegister(m.requests, m.retries, m.primitives, m.waited, m.pooled, m.held)
+	m.registry.MustRegister(m.requests, m.retries, m.primitives, m.acquisitions, m.renewals, m.losses, m.waited, m.pooled, m.held)
 	return m
 }
 
-func (m *metrics) observe(strategy string, outcome api.Outcome, r stock.Receipt) {
-	m.requests.WithLabelValues(strategy, string(outcome)).Inc()
-	m.retries.WithLabelValues(strategy).Add(float64(r.Retries))
-	m.waited.WithLabelValues(strategy).Observe(r.Waited.Seconds())
-	m.pooled.WithLabelValues(strategy).Observe(r.Pooled.Seconds())
-	m.held.WithLabelValues(strategy).Observe(r.Held.Seconds())
+// addLock adds the counters of a strategy, so that they are 0, and not absent, before the first event.
+func (m *metrics) addLock(strategy string) {
+	m.acquisitions.WithLabelValues(strategy, granted)
+	m.locks[strategy] = &lockMetrics{
+		renewed: m.renewals.WithLabelValues(strategy, "renewed"), unanswered: m.renewals.WithLabelValues(strategy, "unanswered"),
+		notHeld:  m.renewals.WithLabelValues(strategy, string(api.NotHeld)),
+		lostHeld: m.losses.WithLabelValues(strategy, string(api.Held)), lostAtRelease: m.losses.WithLabelValues(strategy, "at_release"),
+	}
+}
+
+// Renewed counts a renewal.
+func (m *lockMetrics) Renewed(err error) {
+	switch {
+	case err == nil:
+		m.renewed.Inc()
+	case errors.Is(err, locks.ErrNotHeld):
+		m.notHeld.Inc()
+	default:
+		m.unanswered.Inc()
+	}
+}
+
+// Lost counts a loss.
+func (m *lockMetrics) Lost(why error) {
+	if errors.Is(why, locks.ErrLost) {
+		m.lostHeld.Inc()
+		return
+	}
+	m.lostAtRelease.Inc()
+}
+
+// Releasing does nothing.
+func (m *lockMetrics) Releasing() {}
+
+// granted is the outcome of a successful acquisition in oversell_lock_acquisitions_total.
+const granted = "granted"
+
+// observe counts a sale. The strategy ran only if the product exists.
+func (m *metrics) observe(card api.Card, outcome api.Outcome, r stock.Receipt) {
+	m.requests.WithLabelValues(card.ID, string(outcome)).Inc()
+	m.retries.WithLabelValues(card.ID).Add(float64(r.Retries))
+	m.waited.WithLabelValues(card.ID).Observe(r.Waited.Seconds())
+	m.pooled.WithLabelValues(card.ID).Observe(r.Pooled.Seconds())
+	if r.Held > 0 {
+		m.held.WithLabelValues(card.ID).Observe(r.Held.Seconds())
+	}
+	switch {
+	case !card.Locker:
+	case r.Held > 0:
+		m.acquisitions.WithLabelValues(card.ID, granted).Inc()
+	default:
+		m.acquisitions.WithLabelValues(card.ID, string(outcome)).Inc()
+	}
+}
+
+// acquired counts an acquisition of the lock of a strategy by a request that is not a plain sale.
+func (m *metrics) acquired(strategy string, err error) {
+	outcome := granted
+	if err != nil {
+		outcome = string(describe(err).Outcome)
+	}
+	m.acquisitions.WithLabelValues(strategy, outcome).Inc()
 }
 
 func (s *Service) serveMetrics() gin.HandlerFunc {

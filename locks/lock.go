@@ -61,6 +61,9 @@ type Lock struct {
 	fence int64
 	uses  int // acquisitions not yet released; more than one after a re-entry
 	after []func()
+	lost  bool // the loss was reported to the observer
+
+	observer Observer
 
 	stop   context.CancelFunc // ends the watchdog
 	joined chan struct{}      // closed when the watchdog has ended
@@ -68,7 +71,7 @@ type Lock struct {
 
 // NewLock renews the grant until Release. The Lock's context ends with ctx, or with ErrLost.
 func NewLock(ctx context.Context, g Grant) *Lock {
-	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{})}
+	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), observer: observer(ctx)}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop
@@ -143,7 +146,9 @@ func (h *Lock) watchdog(ctx context.Context) {
 func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, gone error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	switch err := h.restart(ctx); {
+	err := h.restart(ctx)
+	h.observer.Renewed(err)
+	switch {
 	case errors.Is(err, ErrNotHeld):
 		return 0, err
 	case err != nil:
@@ -265,8 +270,20 @@ func (h *Lock) advance() func(context.Context, int64) (int64, error) {
 func (h *Lock) MarkLost(why error) {
 	if !errors.Is(why, ErrLost) { // the loss of a lock within this one says enough
 		why = fmt.Errorf("%w: %s: %w", ErrLost, h.grant.Key, why)
+		h.reportLoss(why)
 	}
 	h.cancel(why)
+}
+
+// reportLoss reports the first loss of this lock. After the release, nothing can be lost any more.
+func (h *Lock) reportLoss(why error) {
+	h.mu.Lock()
+	first := !h.lost && h.ctx.Err() == nil
+	h.lost = h.lost || first
+	h.mu.Unlock()
+	if first {
+		h.observer.Lost(why)
+	}
 }
 
 // OnRelease makes Release call f at its end, even if the backend did not confirm the release.
@@ -354,9 +371,13 @@ func (h *Lock) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	over := h.expired()
+	h.observer.Releasing()
 	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came before the lease ended
+	}
+	if errors.Is(err, ErrNotHeld) && len(h.grant.Within) == 0 { // the locks within this one report it
+		h.reportLoss(err)
 	}
 	h.cancel(context.Canceled)
 	h.mu.Lock()

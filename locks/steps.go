@@ -24,3 +24,15 @@ func Trace(ctx context.Context, step api.Step, key, owner string, fence int64) {
 		t(ctx, api.Event{Step: step, Key: key, Owner: owner, Fence: fence, At: time.Now()})
 	}
 }
+
+// AddTracer returns a context that reports its steps to t first, then to the tracer that ctx has.
+func AddTracer(ctx context.Context, t Tracer) context.Context {
+	next, ok := ctx.Value(tracerKey{}).(Tracer)
+	if !ok {
+		return WithTracer(ctx, t)
+	}
+	return WithTracer(ctx, func(ctx context.Context, e api.Event) {
+		t(ctx, e)
+		next(ctx, e)
+	})
+}

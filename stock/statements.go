@@ -9,8 +9,26 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// statements is a connector whose connections record each statement, see Commands. It stands below
-// gorm and database/sql, so it also records BEGIN and COMMIT.
+// Statement is called when a statement begins, with its text without the arguments. It may return a
+// function that is called when the statement ends.
+type Statement func(ctx context.Context, query string) (end func(error))
+
+type statementKey struct{}
+
+// WithStatement returns a context that reports the statements of a request to begin.
+func WithStatement(ctx context.Context, begin Statement) context.Context {
+	return context.WithValue(ctx, statementKey{}, begin)
+}
+
+func beginStatement(ctx context.Context, query string) (end func(error)) {
+	if begin, ok := ctx.Value(statementKey{}).(Statement); ok {
+		return begin(ctx, query)
+	}
+	return func(error) {}
+}
+
+// statements is a connector whose connections record each statement, see Commands and Statement. It
+// stands below gorm and database/sql, so it also records BEGIN and COMMIT.
 type statements struct{ driver.Connector }
 
 // Connect returns a connection that records its statements.
@@ -39,12 +57,18 @@ type statementConn struct{ fullConn }
 
 func (c statementConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	Sent(ctx, func() string { return interpolated(query, args) })
-	return c.fullConn.ExecContext(ctx, query, args)
+	end := beginStatement(ctx, query)
+	result, err := c.fullConn.ExecContext(ctx, query, args)
+	end(err)
+	return result, err
 }
 
 func (c statementConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	Sent(ctx, func() string { return interpolated(query, args) })
-	return c.fullConn.QueryContext(ctx, query, args)
+	end := beginStatement(ctx, query)
+	result, err := c.fullConn.QueryContext(ctx, query, args)
+	end(err)
+	return result, err
 }
 
 // BeginTx records the same statements that the driver sends.
@@ -53,7 +77,9 @@ func (c statementConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driv
 		Sent(ctx, func() string { return "SET TRANSACTION ISOLATION LEVEL " + strings.ToUpper(level.String()) })
 	}
 	Sent(ctx, func() string { return "START TRANSACTION" })
+	end := beginStatement(ctx, "START TRANSACTION")
 	tx, err := c.fullConn.BeginTx(ctx, opts)
+	end(err)
 	return statementTx{tx, ctx}, err
 }
 
@@ -65,12 +91,18 @@ type statementTx struct {
 
 func (t statementTx) Commit() error {
 	Sent(t.ctx, func() string { return "COMMIT" })
-	return t.Tx.Commit()
+	end := beginStatement(t.ctx, "COMMIT")
+	err := t.Tx.Commit()
+	end(err)
+	return err
 }
 
 func (t statementTx) Rollback() error {
 	Sent(t.ctx, func() string { return "ROLLBACK" })
-	return t.Tx.Rollback()
+	end := beginStatement(t.ctx, "ROLLBACK")
+	err := t.Tx.Rollback()
+	end(err)
+	return err
 }
 
 // interpolated puts the arguments into the statement. The driver does the same, see

@@ -42,6 +42,7 @@ type Config struct {
 	Page string // host:port of the lab's page, which nginx serves at /; empty means none
 
 	ReplicaArgs []string // more flags for `oversell serve`
+	ReplicaEnv  []string // more variables for it, as NAME=value
 	Ports       Ports    // preferred ports
 	Log         io.Writer
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig

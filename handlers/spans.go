@@ -1,0 +1,198 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"oversell/api"
+	"oversell/locks"
+	"oversell/stock"
+)
+
+// maxQuery limits the length of a statement in a span, in characters.
+const maxQuery = 200
+
+// unspanned are the routes that a probe or a scraper reads again and again, and the endless stream.
+func unspanned(route string) bool {
+	switch route {
+	case "/healthz", "/readyz", "/metrics", "/events":
+		return true
+	default:
+		return false
+	}
+}
+
+// spanned makes the server span of a request. The caller's span is in the header traceparent.
+func (s *Service) spanned(c *gin.Context) {
+	route := c.FullPath()
+	if unspanned(route) {
+		return
+	}
+	request := c.Request
+	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
+	ctx, span := s.Tracer.Start(ctx, strings.TrimSpace(request.Method+" "+route), trace.WithSpanKind(trace.SpanKindServer))
+	defer span.End()
+	c.Request = request.WithContext(ctx)
+	c.Next()
+	if !span.IsRecording() {
+		return
+	}
+	// DANGER: neither the query nor a header may be in a span: they have the lab's token and names.
+	span.SetAttributes(
+		attribute.String("http.request.method", request.Method), attribute.String("http.route", route),
+		attribute.Int("http.response.status_code", c.Writer.Status()),
+	)
+	if c.Writer.Status() >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// describeSale adds the result of a sale to the request's span, if there is one.
+func describeSale(ctx context.Context, strategy string, outcome api.Outcome, r stock.Receipt) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(
+		attribute.String("oversell.strategy", strategy), attribute.String("oversell.outcome", string(outcome)),
+		attribute.Int64("oversell.fence", r.Fence), attribute.Int("oversell.retries", r.Retries),
+	)
+}
+
+// spans makes the spans of a request's lock and statements, if the request's span is recorded. end
+// ends those that are still open.
+func (s *Service) spans(ctx context.Context, strategy string) (spanning context.Context, end func()) {
+	if s.Tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, func() {}
+	}
+	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, metrics: s.metrics.locks[strategy]}
+	ctx = locks.WithObserver(locks.AddTracer(ctx, spans.step), spans)
+	return stock.WithStatement(ctx, spans.statement), spans.end
+}
+
+// lockSpans turns the steps of one request into spans: acquire, then hold, then release. Other steps
+// are events of the span in which they happen. A statement is a child of this span.
+type lockSpans struct {
+	tracer   trace.Tracer
+	strategy attribute.KeyValue
+	request  context.Context
+	metrics  *lockMetrics // nil if the strategy has no lock
+
+	// mu is needed because a watchdog, or the leader of a group, works for the request as well.
+	mu    sync.Mutex
+	ended bool
+	phase trace.Span      // acquire, hold or release; or nil
+	in    context.Context // of the phase
+	name  string
+}
+
+// begin ends the phase and begins the next one. The caller holds mu.
+func (l *lockSpans) begin(name string, attributes ...attribute.KeyValue) {
+	l.finish()
+	l.name = name
+	l.in, l.phase = l.tracer.Start(l.request, name, trace.WithAttributes(append(attributes, l.strategy)...))
+}
+
+// finish ends the phase. The caller holds mu.
+func (l *lockSpans) finish() {
+	if l.phase != nil {
+		l.phase.End()
+	}
+	l.phase, l.in, l.name = nil, nil, ""
+}
+
+func (l *lockSpans) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finish()
+	l.ended = true
+}
+
+func (l *lockSpans) step(_ context.Context, e api.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	switch e.Step {
+	case api.Asked:
+		l.begin("acquire", attribute.String("oversell.key", e.Key))
+	case api.Granted:
+		l.begin("hold", attribute.String("oversell.key", e.Key), attribute.Int64("oversell.fence", e.Fence))
+	case api.Released:
+		l.finish()
+	default:
+		l.event(string(e.Step))
+	}
+}
+
+// event adds an event to the phase, or to the request's span outside of one. The caller holds mu.
+func (l *lockSpans) event(name string, attributes ...attribute.KeyValue) {
+	span := l.phase
+	if span == nil {
+		span = trace.SpanFromContext(l.request)
+	}
+	span.AddEvent(name, trace.WithAttributes(attributes...))
+}
+
+// Renewed adds an event, and counts the renewal.
+func (l *lockSpans) Renewed(err error) {
+	if l.metrics != nil {
+		l.metrics.Renewed(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.event("renewal", attribute.Bool("oversell.renewed", err == nil))
+	}
+}
+
+// Lost adds an event, and counts the loss.
+func (l *lockSpans) Lost(why error) {
+	if l.metrics != nil {
+		l.metrics.Lost(why)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.event("lost", attribute.String("oversell.reason", why.Error()))
+	}
+}
+
+// Releasing begins the span of the release. A lock that is made of several locks reports it again.
+func (l *lockSpans) Releasing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended && l.name == "hold" {
+		l.begin("release")
+	}
+}
+
+func (l *lockSpans) statement(_ context.Context, query string) func(error) {
+	l.mu.Lock()
+	parent := l.in
+	l.mu.Unlock()
+	if parent == nil {
+		parent = l.request
+	}
+	query = stock.Shorten(strings.Join(strings.Fields(query), " "), maxQuery)
+	operation, _, _ := strings.Cut(query, " ")
+	// DANGER: the text has ? in place of the arguments, which may be secret.
+	_, span := l.tracer.Start(parent, operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("db.system.name", "mysql"), attribute.String("db.operation.name", operation), attribute.String("db.query.text", query),
+	))
+	return func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, "the statement failed")
+		}
+		span.End()
+	}
+}
