@@ -181,15 +181,21 @@ func reads(selector, text string) chromedp.Action {
 	})
 }
 
-// expectClick is a script that notes in a page whether a click hits the element.
+// expectClick is a script that notes in a page whether the next click hits the element. A click beside
+// it has no effect. It could move the element again, for example by opening a part of the page above
+// it, and then every further click could miss.
 const expectClick = `(selector => {
-	window.expected ?? addEventListener('click', e => window.clicked ||= !!e.target.closest(window.expected), true);
+	window.clicked ?? addEventListener('click', e => {
+		if (window.clicked) return;
+		window.clicked = !!e.target.closest(window.expected);
+		if (!window.clicked) { e.preventDefault(); e.stopImmediatePropagation(); }
+	}, true);
 	window.expected = selector;
 	window.clicked = false;
 })`
 
 // press clicks on an element. If the page replaces the element meanwhile, or moves it away from the
-// mouse, press clicks again.
+// mouse, press clicks again, after the page had time to draw.
 func press(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for {
@@ -201,8 +207,13 @@ func press(selector string) chromedp.Action {
 				_ = chromedp.Run(ctx, chromedp.Evaluate(`window.clicked === false`, &missed))
 			}
 			var gone *cdproto.Error
-			if !missed && !errors.As(err, &gone) || ctx.Err() != nil {
+			if !missed && !errors.As(err, &gone) {
 				return err
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("no click has hit %s: %w", selector, errors.Join(ctx.Err(), err))
+			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	})
