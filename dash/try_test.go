@@ -77,6 +77,8 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		open("counter"),
 		press("increment:10"), reads(`#part-places`, "改成了"),
 		open("rw"),
+		// Long enough that the page shows all three at the same time, also on a busy machine.
+		chromedp.SetValue(`[name=hold]`, "10000", chromedp.ByQuery),
 		press("read:3"), reads(`#part-places`, "正在读 3"),
 		press("write:1"), reads(`#part-places`, "正在写 1"),
 	)

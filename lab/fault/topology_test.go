@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,8 +13,12 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestSentinelFaults splits a lab, heals it, and then takes the majority of its Sentinels away.
+// TestSentinelFaults splits a lab, heals it, and then takes the majority of its Sentinels away. It needs
+// OVERSELL_TOPOLOGIES: on a busy machine, Sentinels take more than a minute to agree.
 func TestSentinelFaults(t *testing.T) {
+	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
+		t.Skip("make topologies runs it")
+	}
 	t.Parallel() // it mostly waits for the Sentinels
 	ctx := t.Context()
 	r := rigtest.Start(t, rig.Config{RedisTopology: rig.RedisSentinel, RedisMinReplicas: 1})
