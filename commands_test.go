@@ -46,8 +46,10 @@ func runners() map[string]runner {
 		"make test-mysql":                         {file: ".ci/run", as: "make test-mysql\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
 
-		"make up":                       docker("docker/up.sh"),
-		"docker compose down --volumes": docker("docker compose --profile jmeter down --volumes"),
+		"make up": docker("docker/up.sh"),
+		"docker compose -f docker-compose.yml -f docker-compose.sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml"),
+		"docker compose -f docker-compose.yml -f docker-compose.cluster.yml up --build --wait":  docker("COMPOSE_FILE=docker-compose.yml:docker-compose.cluster.yml"),
+		"docker compose down --volumes":                                               docker("docker compose --profile jmeter down --volumes"),
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),
 

@@ -18,7 +18,13 @@ import (
 // bad schema, a bad interpolation, or a missing service or network.
 func load(t *testing.T, env ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml"},
+	return loadWith(t, nil, env...)
+}
+
+// loadWith also reads files that change docker-compose.yml, as `docker compose -f` does.
+func loadWith(t *testing.T, changes []string, env ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions(append([]string{"../docker-compose.yml"}, changes...),
 		cli.WithName("test"), cli.WithProfiles([]string{"*"}), cli.WithEnv(env))
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +39,70 @@ func load(t *testing.T, env ...string) *types.Project {
 func TestValid(t *testing.T) {
 	if n := len(load(t).Services); n != 14 {
 		t.Errorf("%d services, want 14", n)
+	}
+}
+
+// TestTopologies checks the files for Sentinel and for a cluster. They only add servers of Redis, which
+// are as isolated as the others, and lead the replicas to them.
+func TestTopologies(t *testing.T) {
+	base := load(t)
+	for _, test := range []struct {
+		file, prefix string
+		added        []string
+		ready        []string // the services for which a replica waits
+	}{
+		{
+			"docker-compose.sentinel.yml", "redis-sentinel://",
+			[]string{"redis-master", "redis-replica-1", "redis-replica-2", "sentinel-1", "sentinel-2", "sentinel-3"},
+			[]string{"sentinel-1", "sentinel-2", "sentinel-3"},
+		},
+		{
+			"docker-compose.cluster.yml", "redis-cluster://",
+			[]string{"redis-cluster", "redis-node-1", "redis-node-2", "redis-node-3", "redis-node-4", "redis-node-5", "redis-node-6"},
+			[]string{"redis-cluster"},
+		},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			project := loadWith(t, []string{"../" + test.file})
+			if got := len(project.Services) - len(base.Services); got != len(test.added) {
+				t.Errorf("%d services more, want %d", got, len(test.added))
+			}
+			for _, name := range test.added {
+				s, ok := project.Services[name]
+				_, isolated := s.Networks["backends"]
+				if !ok || len(s.Networks) != 1 || !isolated || len(s.Ports) > 0 || s.Image != base.Services["redis-1"].Image ||
+					!s.ReadOnly || s.User != "redis" || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 {
+					t.Errorf("%s is missing, or is not as isolated as redis-1: %+v", name, s)
+				}
+				if h := s.HealthCheck; h == nil || h.Interval == nil || time.Duration(*h.Interval) < 10*time.Second || h.StartInterval == nil {
+					t.Errorf("%s has no health check, or one that costs too much: %+v", name, h)
+				}
+			}
+			for _, name := range []string{"replica-1", "replica-2", "replica-3"} {
+				s, before := project.Services[name], base.Services[name]
+				url := s.Environment["REDIS_URL"]
+				if url == nil || !strings.HasPrefix(*url, test.prefix) {
+					t.Fatalf("%s has no %s", name, test.prefix)
+				}
+				hosts := regexp.MustCompile(`([a-z0-9-]+):\d+`).FindAllStringSubmatch(*url, -1)
+				if len(hosts) < 3 {
+					t.Errorf("%s reaches %d servers: %s", name, len(hosts), *url)
+				}
+				for _, host := range hosts {
+					if !slices.Contains(test.added, host[1]) {
+						t.Errorf("%s names %s, which is no service of %s", *url, host[1], test.file)
+					}
+				}
+				for _, other := range test.ready {
+					if d := s.DependsOn[other]; d.Condition != types.ServiceConditionHealthy || !d.Required {
+						t.Errorf("%s does not wait until %s is healthy: %+v", name, other, s.DependsOn[other])
+					}
+				}
+				if len(s.DependsOn) != len(before.DependsOn)+len(test.ready) || len(s.Environment) != len(before.Environment) || s.Image != before.Image {
+					t.Errorf("%s lost a part of docker-compose.yml: %+v", name, s)
+				}
+			}
+		})
 	}
 }
 

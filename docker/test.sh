@@ -159,6 +159,25 @@ grep -q 'NGINX_PORT=' "$tmp/log" || {
 }
 say "ok: a port that is taken"
 
+# The other topologies of Redis. The sale after a kill waits for the fail-over.
+sells() { [ "$(curl -s -m 30 -o "$tmp/answer" -w '%{http_code}' "$(at nginx 8080)/check/lock?strategy=redis&wait=10s")" = 200 ]; }
+topology() {
+	quiet docker compose up --wait --wait-timeout 600
+	target=$(at nginx 8080)
+	reset
+	sells || give_up "$1: redis was answered: $(cat "$tmp/answer")"
+	quiet docker compose kill "$2"
+	await "$1: no sale after $2 was killed: $(cat "$tmp/answer")" sells
+	quiet docker compose down --volumes --timeout 30
+	say "ok: $1, and the fail-over of $2"
+}
+quiet docker compose --profile jmeter down --volumes --timeout 30
+export COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml
+topology Sentinel redis-master
+export COMPOSE_FILE=docker-compose.yml:docker-compose.cluster.yml
+topology 'a cluster' redis-node-1
+unset COMPOSE_FILE
+
 quiet docker compose --profile jmeter down --volumes --timeout 30
 for kind in 'container ls -a' volume\ ls network\ ls; do
 	left=$(docker $kind -q --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME")
