@@ -33,10 +33,10 @@ type breakFlags struct {
 func breakCommand() *cobra.Command {
 	flags := breakFlags{files: files{command: "break"}}
 	cmd := &cobra.Command{
-		Use:   "break [hazard | --all] [strategy...]",
+		Use:   "break [hazard[,hazard...] | --all] [strategy...]",
 		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
 		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
-It injects one hazard, for one strategy or for all of them at once, and gives a verdict on
+It injects each hazard, for one strategy or for all of them at once, and gives a verdict on
 each: ✓ safe, ✗ broken (an invariant does not hold, for example a lost update: more was sold
 than taken from the stock), ✗ stalled (no request acquires the lock any more), ▲ correct at a
 cost, or ? inconclusive. After a verdict, = marks that the strategy's card claims the same, and
@@ -53,6 +53,7 @@ Exit status:
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced
   oversell break crash
+  oversell break race,crash,pause atomic for-update
   oversell break --all --seeds 20 --keep results/break --html matrix.html`,
 		ValidArgsFunction: offerHazards(&flags.all),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,7 +87,7 @@ func (f *breakFlags) check(args []string) error {
 	case len(args) == 0:
 		return fmt.Errorf("name a hazard, or use --all; the hazards: %s", strings.Join(experiment.Hazards(), ", "))
 	default:
-		f.plan.Hazards, f.plan.Strategies = args[:1], args[1:]
+		f.plan.Hazards, f.plan.Strategies = strings.Split(args[0], ","), args[1:]
 	}
 	if f.plan.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.plan.Seeds)
