@@ -1,18 +1,17 @@
-package cli
+package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -20,6 +19,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
 )
 
 // receiver is a collector of traces. It keeps the spans that it receives.
@@ -66,13 +66,10 @@ func (r *receiver) children() map[string][]string {
 func fill(t *testing.T, lab *rig.Rig) {
 	t.Helper()
 	client := api.Client{Base: lab.Addresses().Replicas[0], Token: lab.Addresses().Token, HTTP: http.DefaultClient}
-	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err = client.Call(t.Context(), http.MethodPut, "/stock/1?count=5000&new=true", nil, nil); err == nil {
-			return
-		}
-	}
-	t.Fatal(err)
+	eventually(t, "the replica has tables", func() (bool, string) {
+		err := client.Call(t.Context(), http.MethodPut, "/stock/1?count=5000&new=true", nil, nil)
+		return err == nil, fmt.Sprint(err)
+	})
 }
 
 func sell(t *testing.T, url, parent string) {
@@ -106,17 +103,13 @@ func checkDashboard(t *testing.T, replica string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../deploy/observe/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil || len(dashboard.Panels) < 8 {
+	if err := json.Unmarshal([]byte(read(t, "../deploy/observe/dashboard.json")), &dashboard); err != nil || len(dashboard.Panels) < 8 {
 		t.Fatalf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
 	}
 	name := regexp.MustCompile(`oversell_[a-z_]+`)
@@ -149,24 +142,21 @@ func TestTraces(t *testing.T) {
 	received := &receiver{}
 	server := httptest.NewServer(received)
 	defer server.Close()
-	lab, err := rig.Start(t.Context(), rig.Config{
+	lab := rigtest.Start(t, rig.Config{
 		MySQL: true, Redis: 1, Replicas: 1, Nginx: true, Token: "traces",
 		ReplicaArgs: []string{"--lease", "300ms"},
 		ReplicaEnv:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_BSP_SCHEDULE_DELAY=100"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lab.Close() }()
 	fill(t, lab)
 	const id = "0af7651916cd43dd8448eb211c80319c"
 	sale := lab.Addresses().Target + "/check/lock?fenced=true&strategy=redis"
 	sell(t, sale, "00-11111111111111111111111111111111-b7ad6b7169203331-00") // its caller does not sample it
 	sell(t, sale+"&hold=250ms", "00-"+id+"-b7ad6b7169203331-01")
 	var children map[string][]string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && !slices.Contains(children[""], "POST /check/lock"); time.Sleep(20 * time.Millisecond) {
+	eventually(t, "the span of the request arrives", func() (bool, string) {
 		children = received.children()
-	}
+		return slices.Contains(children[""], "POST /check/lock"), fmt.Sprint(children)
+	})
 	for parent, want := range map[string]string{"": "POST /check/lock", "POST /check/lock": "acquire hold release", "hold": "UPDATE SELECT UPDATE"} {
 		if got := strings.Join(children[parent], " "); got != want {
 			t.Errorf("the children of %q are %q, want %q", parent, got, want)
@@ -200,25 +190,19 @@ func TestTracesWithoutCollector(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	lab, err := rig.Start(t.Context(), rig.Config{
+	lab := rigtest.Start(t, rig.Config{
 		MySQL: true, Replicas: 1, Token: "traces",
 		ReplicaEnv: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + closed.URL, "OTEL_TRACES_SAMPLER=always_on", "OTEL_BSP_SCHEDULE_DELAY=10"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = lab.Close() }()
 	fill(t, lab)
 	const warning = "the collector of traces cannot be used"
 	logged := 0
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && logged == 0; {
+	eventually(t, "the log has the warning", func() (bool, string) {
 		sell(t, lab.Addresses().Target+"/check/lock?strategy=mutex", "")
-		log, err := os.ReadFile(filepath.Join(lab.Dir(), "replica-1.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		logged = strings.Count(string(log), warning)
-	}
+		log := read(t, filepath.Join(lab.Dir(), "replica-1.log"))
+		logged = strings.Count(log, warning)
+		return logged > 0, log
+	})
 	if logged != 1 {
 		t.Errorf("the log has the warning %d times, want once", logged)
 	}
