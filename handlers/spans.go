@@ -73,7 +73,7 @@ func (s *Service) spans(ctx context.Context, strategy string) (spanning context.
 	if s.Tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func() {}
 	}
-	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, metrics: s.metrics.locks[strategy]}
+	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, next: locks.ObserverOf(ctx)}
 	ctx = locks.WithObserver(locks.AddTracer(ctx, spans.step), spans)
 	return stock.WithStatement(ctx, spans.statement), spans.end
 }
@@ -84,7 +84,7 @@ type lockSpans struct {
 	tracer   trace.Tracer
 	strategy attribute.KeyValue
 	request  context.Context
-	metrics  *lockMetrics // nil if the strategy has no lock
+	next     locks.Observer // of the request: it counts
 
 	// mu is needed because a watchdog, or the leader of a group, works for the request as well.
 	mu    sync.Mutex
@@ -143,11 +143,9 @@ func (l *lockSpans) event(name string, attributes ...attribute.KeyValue) {
 	span.AddEvent(name, trace.WithAttributes(attributes...))
 }
 
-// Renewed adds an event, and counts the renewal.
+// Renewed adds an event.
 func (l *lockSpans) Renewed(err error) {
-	if l.metrics != nil {
-		l.metrics.Renewed(err)
-	}
+	l.next.Renewed(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.ended {
@@ -155,11 +153,9 @@ func (l *lockSpans) Renewed(err error) {
 	}
 }
 
-// Lost adds an event, and counts the loss.
+// Lost adds an event.
 func (l *lockSpans) Lost(why error) {
-	if l.metrics != nil {
-		l.metrics.Lost(why)
-	}
+	l.next.Lost(why)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.ended {
@@ -169,6 +165,7 @@ func (l *lockSpans) Lost(why error) {
 
 // Releasing begins the span of the release. A lock that is made of several locks reports it again.
 func (l *lockSpans) Releasing() {
+	l.next.Releasing()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.ended && l.name == "hold" {

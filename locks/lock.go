@@ -71,7 +71,7 @@ type Lock struct {
 
 // NewLock renews the grant until Release. The Lock's context ends with ctx, or with ErrLost.
 func NewLock(ctx context.Context, g Grant) *Lock {
-	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), observer: observer(ctx)}
+	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), observer: ObserverOf(ctx)}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop

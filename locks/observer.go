@@ -29,7 +29,8 @@ func (unobserved) Renewed(error) {}
 func (unobserved) Lost(error)    {}
 func (unobserved) Releasing()    {}
 
-func observer(ctx context.Context) Observer {
+// ObserverOf returns the observer of ctx, or one that ignores everything.
+func ObserverOf(ctx context.Context) Observer {
 	if o, ok := ctx.Value(observerKey{}).(Observer); ok {
 		return o
 	}
