@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"oversell/api"
@@ -15,12 +14,8 @@ import (
 // has made. Holder and contender are on different sides, and sell from the same row of MySQL. The seed chooses
 // the sides; 24 seeds in a row have all orders on both.
 func splitBrain() Experiment {
-	var heal fault.Heal
-	sched := schedule{
-		contenderParams: wait(engineLease / 2), healLate: true,
-		prepare: split(&heal, func(r *run) int { return oldSide(r.seed) }),
-		inject:  func(context.Context, *run) (fault.Heal, error) { return heal, nil },
-	}
+	sched := splitFirst(func(r *run) int { return oldSide(r.seed) })
+	sched.contenderParams = wait(engineLease / 2)
 	return Experiment{
 		Hazard: "split-brain", Title: "Sentinel promotes a replica, while the old master goes on serving its clients",
 		Shows: "two masters, and a holder on each of them", ClaimedAs: "failover",
@@ -34,18 +29,14 @@ func oldSide(seed int64) int { return []int{holder, contender}[seed>>2&1] }
 
 // minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
 func minReplicas() Experiment {
-	var heal fault.Heal
 	granted := finding{Broken, MutualExclusion, api.Text{EN: "The old master has granted the lock without a replica.", ZH: "旧主节点没有从节点，仍然发出了锁。"}}
-	sched := schedule{
-		contenderParams: wait(0), healLate: true,
-		prepare: split(&heal, func(*run) int { return contender }),
-		inject:  func(context.Context, *run) (fault.Heal, error) { return heal, nil },
-		judge: func(p *participant) *finding {
-			if p.ops[contender].Outcome == history.OK {
-				return &granted
-			}
-			return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder, which is on the side of the new master, did not sell.", ZH: "持锁者在新主节点一侧，却没有卖出。"}}, holder)(p)
-		},
+	sched := splitFirst(func(*run) int { return contender })
+	sched.contenderParams = wait(0)
+	sched.judge = func(p *participant) *finding {
+		if p.ops[contender].Outcome == history.OK {
+			return &granted
+		}
+		return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder, which is on the side of the new master, did not sell.", ZH: "持锁者在新主节点一侧，却没有卖出。"}}, holder)(p)
 	}
 	return Experiment{
 		Hazard: "min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
@@ -98,15 +89,21 @@ func renewalAfterSplit(e Experiment, minReplicas int) Experiment {
 	return e
 }
 
-// split splits the Redis before the first request. The request of this part is on the side of the old master.
-func split(heal *fault.Heal, part func(*run) int) func(context.Context, *run) error {
-	return func(ctx context.Context, r *run) (err error) {
-		cut := fault.MastersOf(r.bed.Rig).Split(name(r.on[part(r)]))
-		if *heal, err = r.injectAll(ctx, cut); err != nil {
-			return err
-		}
-		r.span.From = r.bed.since()
-		return errors.Join(err, r.bed.Rig.AwaitReady(ctx))
+// splitFirst returns a schedule in which Redis is split before the first request. The request of the
+// given role is on the side of the old master.
+func splitFirst(role func(*run) int) schedule {
+	var heal fault.Heal
+	return schedule{
+		healLate: true,
+		prepare: func(ctx context.Context, r *run) (err error) {
+			cut := fault.MastersOf(r.bed.Rig).Split(name(r.on[role(r)]))
+			if heal, err = r.injectAll(ctx, cut); err != nil {
+				return err
+			}
+			r.span.From = r.bed.since()
+			return r.bed.Rig.AwaitReady(ctx)
+		},
+		inject: func(context.Context, *run) (fault.Heal, error) { return heal, nil },
 	}
 }
 

@@ -78,12 +78,20 @@ func (m *Masters) Replace(key string) Fault {
 			if err := m.resume(ctx); err != nil {
 				return err
 			}
-			return await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+			return m.awaitReplaced(ctx)
 		},
 		heal: func(ctx context.Context) error {
-			return errors.Join(bringUp(ctx, m.killed), await(ctx, m.killed.Name()+" follows the new master", m.followed))
+			return errors.Join(bringUp(ctx, m.killed), m.awaitFollowed(ctx))
 		},
 	}
+}
+
+func (m *Masters) awaitReplaced(ctx context.Context) error {
+	return await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+}
+
+func (m *Masters) awaitFollowed(ctx context.Context) error {
+	return await(ctx, m.killed.Name()+" follows the new master", m.followed)
 }
 
 // followed returns nil when the killed server is a replica again. A cluster sees to that. A Sentinel waits

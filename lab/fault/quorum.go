@@ -55,7 +55,7 @@ func (m *Masters) LoseQuorum(left string) Fault {
 			if err != nil {
 				return err
 			}
-			return errors.Join(bringUp(ctx, m.killed), await(ctx, m.killed.Name()+" follows the new master", m.followed))
+			return errors.Join(bringUp(ctx, m.killed), m.awaitFollowed(ctx))
 		},
 	}
 }

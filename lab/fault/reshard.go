@@ -26,11 +26,10 @@ type Resharding struct {
 
 // The stages of a Resharding.
 const (
-	Announced    = 1 + iota // both masters know that the slot moves; no key has moved
-	PartlyMoved             // one key has moved: the answer to a script may be TRYAGAIN
-	Moved                   // all keys have moved: the answer of the old master is ASK
-	Reassigned              // the slot belongs to the new master: the answer of the old one is MOVED
-	reshardSteps = Reassigned
+	Announced   = 1 + iota // both masters know that the slot moves; no key has moved
+	PartlyMoved            // one key has moved: the answer to a script may be TRYAGAIN
+	Moved                  // all keys have moved: the answer of the old master is ASK
+	Reassigned             // the slot belongs to the new master: the answer of the old one is MOVED
 )
 
 // Reshard prepares to move the slot of a key with this text. It changes nothing.
@@ -77,7 +76,7 @@ func (m *Resharding) Advance(ctx context.Context, stage int) error {
 }
 
 // Finish moves the rest of the slot.
-func (m *Resharding) Finish(ctx context.Context) error { return m.Advance(ctx, reshardSteps) }
+func (m *Resharding) Finish(ctx context.Context) error { return m.Advance(ctx, Reassigned) }
 
 func (m *Resharding) next(ctx context.Context) error {
 	switch m.stage + 1 {

@@ -28,7 +28,7 @@ func (m *Masters) Split(services ...string) Fault {
 			m.killed = m.masters[0]
 			err = m.setUsers(ctx, side, "off")
 			if err == nil {
-				err = await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+				err = m.awaitReplaced(ctx)
 			}
 			if err == nil {
 				err = await(ctx, "two Sentinels name the new master, and it has a replica", func(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (m *Masters) Split(services ...string) Fault {
 			return nil
 		},
 		heal: func(ctx context.Context) error {
-			return errors.Join(m.setUsers(ctx, side, "on"), await(ctx, m.killed.Name()+" follows the new master", m.followed))
+			return errors.Join(m.setUsers(ctx, side, "on"), m.awaitFollowed(ctx))
 		},
 	}
 }
@@ -51,14 +51,14 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 	var errs []error
 	all := m.rig.Servers()
 	for _, s := range all {
-		if !isSentinel(s) && !rig.IsOfTopology(s.Name()) || s.PID() == 0 {
+		if !isRedis(s) || s.PID() == 0 {
 			continue
 		}
 		errs = append(errs, withRedis(s, func(c *redis.Client) error {
 			for _, party := range all {
 				name := party.Name()
 				if slices.Contains(side, name) == slices.Contains(side, s.Name()) ||
-					!isSentinel(party) && !rig.IsOfTopology(name) && !strings.HasPrefix(name, "replica-") {
+					!isRedis(party) && !strings.HasPrefix(name, "replica-") {
 					continue
 				}
 				if err := c.Do(ctx, "ACL", "SETUSER", name, state).Err(); err != nil {
@@ -75,6 +75,9 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 	}
 	return errors.Join(errs...)
 }
+
+// isRedis reports whether a server is a Redis of the topology, or a Sentinel.
+func isRedis(s *rig.Server) bool { return isSentinel(s) || rig.IsOfTopology(s.Name()) }
 
 func isSentinel(s *rig.Server) bool { return strings.HasPrefix(s.Name(), "sentinel-") }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 
 	"oversell/api"
@@ -24,7 +25,7 @@ func (r *Rig) addReplica(i int) {
 	// than cores, a replica would lose time when it wakes them.
 	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
 	// Passwords and the token are in the environment, because every user can read a command line.
-	s.env = environment(append(append(r.backendsEnv(name, i), "LAB_TOKEN="+r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share)), r.cfg.ReplicaEnv...)...)
+	s.env = environment(slices.Concat(r.backendsEnv(name, i), []string{"LAB_TOKEN=" + r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share)}, r.cfg.ReplicaEnv)...)
 	// Not /readyz: it answers 503 without a backend, as in a partial rig or in some tests.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
 	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper && r.cfg.Etcd {
