@@ -49,6 +49,7 @@ func TestWrongUsage(t *testing.T) {
 		"run tickets --target http://127.0.0.1:1 --replicas http://a,http://b": "run: tickets needs 5 replicas, and the lab at --target has 2; it cannot start more",
 		"break":                     "break: name a hazard",
 		"break puase":               `break: hazard "puase" does not exist; did you mean "pause"?`,
+		"break pause,puase redis":   `break: hazard "puase" does not exist; did you mean "pause"?`,
 		"break pause redlok":        `break: strategy "redlok" does not exist; did you mean "redlock"? List them: bin/oversell strategies`,
 		"break herd none":           "break: hazard herd does not apply to strategy none",
 		"break --all none --fenced": "break: no hazard applies to strategy none with --fenced, which needs a strategy with a fencing token",
