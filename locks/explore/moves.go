@@ -139,9 +139,9 @@ func (x *schedule) faults() (moves []move) {
 		}
 		for k, m := range sent {
 			what := fmt.Sprintf("%s: %s on %s; ", letter(i), m.name, m.server)
-			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, text: what + letter(i) + " is paused before it gets the answer."},
+			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, on: m.on, text: what + letter(i) + " is paused before it gets the answer."},
 				func() { x.pause(i); x.deliverNow(m) })
-			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, text: what + "the answer is lost."},
+			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, on: m.on, text: what + "the answer is lost."},
 				func() { m.lose(); x.deliverNow(m) })
 		}
 	}
