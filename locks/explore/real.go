@@ -260,6 +260,7 @@ func (x *schedule) follow(ctx context.Context, plan []planned) error {
 		var next move
 		err := x.until(ctx, func() (missing string) {
 			x.unblock(p)
+			x.repeat(plan[:i], p)
 			next, missing = p.among(x.moves())
 			return missing
 		})
@@ -288,6 +289,24 @@ func (x *schedule) unblock(p planned) {
 		}
 		for _, other := range slices.Clone(x.inFlight) {
 			if wanted := x.inFlight[behind]; other.on == wanted.on && other.before(wanted) {
+				x.deliverNow(other)
+				return // the rest in the next round
+			}
+		}
+	}
+}
+
+// repeat delivers a message that a client sends more often than in memory, and without whose answer it
+// does not send a planned message. If the check of a renewal was taken for the same check of the release,
+// the one of the release is still to come.
+func (x *schedule) repeat(done []planned, p planned) {
+	for _, m := range p.messages {
+		if slices.ContainsFunc(x.inFlight, func(other *message) bool { return other.id() == m.id }) {
+			continue
+		}
+		for _, other := range slices.Clone(x.inFlight) {
+			again := func(d planned) bool { return d.sender == m.sender && d.id == other.nth(other.n-1) }
+			if letter(other.client) == m.sender && slices.ContainsFunc(done, again) {
 				x.deliverNow(other)
 				return // the rest in the next round
 			}

@@ -102,7 +102,10 @@ func (w *world) send(m *message) {
 func (m *message) key() string { return m.name + " " + m.server + " " + m.path }
 
 // id names the message in each repetition of the schedule, after the same moves.
-func (m *message) id() string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), m.n) }
+func (m *message) id() string { return m.nth(m.n) }
+
+// nth is the id of the nth message with the same key.
+func (m *message) nth(n int) string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), n) }
 
 // callers returns the code lines that have led here, as a text that is the same in each run.
 func callers() string {
