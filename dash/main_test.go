@@ -181,6 +181,22 @@ func reads(selector, text string) chromedp.Action {
 	})
 }
 
+// recordParts begins to record the texts of the page's parts. A short state, such as the start of an
+// experiment, may be over before the test reads the page.
+func recordParts() chromedp.Action {
+	return chromedp.Evaluate(`(() => {
+		window.showed = {};
+		new MutationObserver(() => {
+			for (const part of document.querySelectorAll('[id^=part-]')) (showed[part.id] ??= new Set()).add(part.textContent);
+		}).observe(document.body, {subtree: true, childList: true, characterData: true});
+	})()`, nil)
+}
+
+// showed waits until the part has contained the text at some time since recordParts, in this page.
+func showed(part, text string) chromedp.Action {
+	return chromedp.Poll(fmt.Sprintf(`[...(showed[%q] ?? [])].some(seen => seen.includes(%q))`, part, text), nil, chromedp.WithPollingTimeout(0))
+}
+
 // expectClick is a script that notes in a page whether the next click hits the element. A click beside
 // it has no effect. It could move the element again, for example by opening a part of the page above
 // it, and then every further click could miss.
