@@ -109,7 +109,7 @@ func checkDashboard(t *testing.T, replica string) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, "../deploy/observe/dashboard.json")), &dashboard); err != nil || len(dashboard.Panels) < 8 {
+	if err := json.Unmarshal([]byte(read(t, "../deploy/kubernetes/monitoring/dashboard.json")), &dashboard); err != nil || len(dashboard.Panels) < 8 {
 		t.Fatalf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
 	}
 	name := regexp.MustCompile(`oversell_[a-z_]+`)
