@@ -135,6 +135,7 @@ func TestConnections(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { c.start(t, test.set).await(t, test.want) })
 	}
 	selling := c.start(t, nil)
+	selling.get(t, http.MethodPut, "/stock/1?count=5")
 	selling.sell(t, http.StatusOK)
 	t.Run("an expired certificate", func(t *testing.T) {
 		c.serveWith(t, c.ca.issue(t, func(cert *x509.Certificate) { cert.NotAfter = time.Now().Add(-time.Hour) }))
