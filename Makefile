@@ -43,6 +43,12 @@ demo: servers build ## compare the main strategies in a new lab; writes results/
 lab: servers build ## start the servers, the replicas and the page on this machine, until Ctrl-C
 	bin/oversell lab
 
+.PHONY: observe
+observe: build ## start a lab with Prometheus, whose page shows waits, renewals and lost locks; writes results/traces.jsonl
+	@sh lab/rig/servers.sh prometheus
+	@mkdir -p results
+	bin/oversell lab --metrics --traces results/traces.jsonl
+
 # The tests of a package mostly wait: for leases and sessions to end, for servers to start. They also
 # build the program, which is fast once make build has filled the compiler's cache.
 PACKAGES = $$((2 * $$(getconf _NPROCESSORS_ONLN)))

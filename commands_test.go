@@ -42,6 +42,7 @@ func runners() map[string]runner {
 		"bin/oversell lab --redis sentinel":       {file: "cli/topologies_test.go", as: `"--redis sentinel"`},
 		"bin/oversell lab --redis cluster":        {file: "cli/topologies_test.go", as: `"--redis cluster"`},
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
+		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},
 		"make test":                               {file: ".ci/run", as: "make test\n"},
 		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=2 --output-sync test-mysql lint\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
@@ -157,6 +158,7 @@ func runners() map[string]runner {
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,
 		"make jmeter plan=coupon.jmx guard=none": slow, "make jmeter plan=semaphore.jmx backend=zk": slow,
 		"make bench": slow, "cd bench && go run . -only locks -rounds 3": slow,
+		"cd bench && go run . -only traces -o ''": slow,
 	} {
 		all[command] = r
 	}

@@ -36,7 +36,7 @@ func main() {
 	clients := flag.Int("clients", 100, "clients of the service")
 	loops := flag.Int("loops", 50, "requests of each client")
 	length := flag.Duration("length", 3*time.Second, "duration of a measurement that has no number of requests")
-	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters, questions or page")
+	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters, questions, page or traces")
 	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`; empty means no file")
 	worker := flag.String("worker", "", "for internal use: be one process that sells under this lock")
 	flag.Parse()
@@ -86,7 +86,7 @@ func (b bench) run(ctx context.Context, binary, only string) error {
 		name string
 		do   func(context.Context) error
 	}{
-		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page},
+		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page}, {"traces", b.traces},
 	} {
 		if only != "" && only != part.name {
 			continue

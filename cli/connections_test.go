@@ -134,14 +134,19 @@ func TestConnections(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { c.start(t, test.set).await(t, test.want) })
 	}
+	selling := c.start(t, nil)
+	selling.get(t, http.MethodPut, "/stock/1?count=5")
+	selling.sell(t, http.StatusOK)
 	t.Run("an expired certificate", func(t *testing.T) {
 		c.serveWith(t, c.ca.issue(t, func(cert *x509.Certificate) { cert.NotAfter = time.Now().Add(-time.Hour) }))
+		selling.sell(t, http.StatusServiceUnavailable)
 		c.start(t, nil).await(t, sameOn("the server's certificate is expired or not yet valid: renew it, or correct the clock of this machine (", "MYSQL", "ZK", "ETCD"))
 	})
 	t.Run("the certificate of another host", func(t *testing.T) {
 		c.serveWith(t, c.ca.issue(t, func(cert *x509.Certificate) {
 			cert.IPAddresses, cert.DNSNames = nil, []string{"another.example"}
 		}))
+		selling.sell(t, http.StatusServiceUnavailable)
 		c.start(t, nil).await(t, sameOn("the server's certificate is for another host name: write a name of the certificate in {}, or issue a certificate for the name in {} (", "MYSQL_DSN", "ZK_SERVERS", "ETCD_ENDPOINTS"))
 	})
 	c.checkSecrets(t)
@@ -357,6 +362,17 @@ func (c *connections) start(t *testing.T, set map[string]string) *replica {
 		return r.base != "", text
 	})
 	return r
+}
+
+// sell sends a sale of one statement. A connection with TLS that fails has surely taken nothing: 503.
+func (r *replica) sell(t *testing.T, want int) {
+	t.Helper()
+	text := r.get(t, http.MethodGet, "/check/lock?strategy=atomic")
+	var answer struct{ Status int } // only a problem has one
+	must(t, json.Unmarshal([]byte(text), &answer))
+	if got := max(answer.Status, http.StatusOK); got != want {
+		t.Errorf("the sale is answered with %d, want %d: %s", got, want, text)
+	}
 }
 
 func (r *replica) see(text string) {

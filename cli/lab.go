@@ -28,6 +28,8 @@ type labFlags struct {
 	redis    string
 	zk, etcd int
 	tls      bool
+	metrics  bool
+	traces   string
 }
 
 func labCommand() *cobra.Command {
@@ -48,6 +50,10 @@ each. The five independent Redis of redlock run beside it. --zookeeper 3 and --e
 ensembles in place of single servers. With --tls, the replicas connect to all servers
 with TLS, and as users with few rights.
 
+With --metrics, a Prometheus reads the metrics of the replicas each second, on port 9090 if it is
+free. The lab prints the address of its page. With --traces, the replicas trace each request, and
+the lab writes the spans to a file, one JSON object in each line: see docs/observe.md.
+
 With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 		Example: `  oversell lab
@@ -65,6 +71,8 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
 	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
+	cmd.Flags().BoolVar(&flags.metrics, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
+	cmd.Flags().StringVar(&flags.traces, "traces", "", "write the spans of all requests to `FILE`, one JSON object in each line; an existing file is replaced")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
 	return cmd
@@ -132,16 +140,36 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	return nil
 }
 
-func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) error {
-	cfg, err := labConfig(errOut)
-	if err != nil {
-		return err
+// config returns the configuration of the lab. stop ends the collector of --traces; it runs after the
+// end of the replicas.
+func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config, stop func() error, err error) {
+	stop = func() error { return nil }
+	if cfg, err = labConfig(errOut); err != nil {
+		return cfg, stop, err
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS = f.zk, f.etcd, f.tls
+	cfg.Prometheus = f.metrics
 	if f.token != "" {
 		cfg.Token = f.token
 	}
+	if f.traces == "" {
+		return cfg, stop, nil
+	}
+	collector, err := startCollector(ctx, f.traces, cfg.Token, errOut)
+	if err != nil {
+		return cfg, stop, fmt.Errorf("--traces: %w", err)
+	}
+	cfg.ReplicaEnv = collector.env()
+	return cfg, collector.close, nil
+}
+
+func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) (err error) {
+	cfg, stop, err := f.config(ctx, errOut)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	page, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
@@ -160,19 +188,7 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 		return err
 	}
 	closePage := servePage(ctx, page, phones, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit, Share: link})
-	err = lab.Announce()
-	if f.json != "" && err == nil {
-		if err = lab.Addresses().WriteFile(f.json); err != nil {
-			err = fmt.Errorf("--json: %w", err)
-		}
-	}
-	if err == nil {
-		_, err = io.WriteString(out, asTyped(labText(lab.Addresses(), lab.Dir(), cfg.Ports), program))
-	}
-	if err == nil && link != "" {
-		err = printLink(out, link)
-	}
-	if err == nil {
+	if err = f.announce(lab, program, link, out); err == nil {
 		<-ctx.Done()
 		_, _ = fmt.Fprintln(errOut, "closing the lab")
 	}
@@ -180,10 +196,25 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 	return errors.Join(err, lab.Close())
 }
 
-// labText names the lab's addresses, commands to try, and the wanted ports that others use.
-func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
+// announce says that the lab is ready: to other commands, in the file of --json, and to the user.
+func (f labFlags) announce(lab *rig.Rig, program, link string, out io.Writer) error {
+	if err := lab.Announce(); err != nil {
+		return err
+	}
+	if f.json != "" {
+		if err := lab.Addresses().WriteFile(f.json); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	if _, err := io.WriteString(out, asTyped(f.labText(lab.Addresses(), lab.Dir(), lab.Config().Ports), program)); err != nil || link == "" {
+		return err
+	}
+	return printLink(out, link)
+}
+
+// addressTable names the lab's addresses, and the wanted ports that others use.
+func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	var text strings.Builder
-	text.WriteString("\nThe lab is ready.\n\n")
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	row := func(name, value string, port int) {
 		if port > 0 && !strings.HasSuffix(value, fmt.Sprintf(":%d", port)) {
@@ -205,15 +236,32 @@ func labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
 	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)
+	if addrs.Prometheus != "" {
+		row("prometheus", addrs.Prometheus, wanted.Prometheus)
+	}
 	row("token", addrs.Token, 0)
 	row("logs", logs, 0)
+	if f.traces != "" {
+		row("traces", f.traces, 0)
+	}
 	_ = table.Flush() // no error: the text is in memory
+	return text.String()
+}
 
+// labText names the lab's addresses, and commands to try.
+func (f labFlags) labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
+	console := ""
+	if addrs.Prometheus != "" {
+		console = "  " + addrs.Console() + "\n"
+	}
 	port := addrs.Target[strings.LastIndex(addrs.Target, ":")+1:]
-	_, _ = fmt.Fprintf(&text, `
+	return fmt.Sprintf(`
+The lab is ready.
+
+%[5]s
 Open in a browser:
   %[1]s/#token=%[3]s
-
+%[4]s
 Try in another terminal:
   curl '%[1]s/check/lock?strategy=redis'
   curl %[1]s/stock/1
@@ -227,6 +275,5 @@ Look into the servers:
   oversell etcdctl get --prefix /
 
 Ctrl-C ends the lab.
-`, addrs.Target, port, addrs.Token)
-	return text.String()
+`, addrs.Target, port, addrs.Token, console, f.addressTable(addrs, logs, wanted))
 }

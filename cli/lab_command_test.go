@@ -23,6 +23,7 @@ func TestLabCommand(t *testing.T) {
 	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			tmp, file := t.TempDir(), filepath.Join(t.TempDir(), "lab.json")
+			traces := filepath.Join(t.TempDir(), "traces.jsonl")
 			if err := os.WriteFile(file, []byte("of an earlier lab"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +33,7 @@ func TestLabCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			printed := func() string { return read(t, out.Name()) }
-			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share=127.0.0.1:0")
+			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share=127.0.0.1:0", "--metrics", "--traces", traces)
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			cmd.Stdout, cmd.Stderr = out, &errOut
 			if err := cmd.Start(); err != nil {
@@ -54,6 +55,10 @@ func TestLabCommand(t *testing.T) {
 			}
 			eventually(t, "the commands to try", func() (bool, string) { return strings.Contains(printed(), "Ctrl-C ends the lab"), printed() })
 			tryClients(t, binary, tmp, printed())
+			if link := addrs.Prometheus + "/consoles/oversell.html"; addrs.Prometheus == "" || !strings.Contains(printed(), link) {
+				t.Errorf("the page of Prometheus is missing:\n%s", printed())
+			}
+			sell(t, addrs.Target+"/check/lock?strategy=redis", "")
 			eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
 			tryPhones(t, phoneLink.FindString(printed()))
 			if err := cmd.Process.Signal(end); err != nil {
@@ -65,12 +70,15 @@ func TestLabCommand(t *testing.T) {
 			if end == syscall.SIGINT && !strings.Contains(printed(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
 				t.Errorf("the commands to try are missing:\n%s", printed())
 			}
+			if end == syscall.SIGINT { // the replicas have sent their last spans
+				checkTraces(t, traces)
+			}
 			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(printed(), link) {
 				t.Errorf("the link %s is missing:\n%s", link, printed())
 			}
 			eventually(t, "nothing is left", func() (bool, string) {
 				files, _ := os.ReadDir(tmp)
-				for _, address := range append(addrs.Replicas, addrs.Target) {
+				for _, address := range append(addrs.Replicas, addrs.Target, addrs.Prometheus) {
 					u, err := url.Parse(address)
 					if err != nil {
 						t.Fatal(err)

@@ -91,29 +91,22 @@ func sell(t *testing.T, url, parent string) {
 	}
 }
 
+// dashboard returns the panels of the dashboard for Grafana.
+func dashboard(t *testing.T) []panel {
+	t.Helper()
+	var all struct{ Panels []panel }
+	if err := json.Unmarshal([]byte(read(t, "../deploy/kubernetes/monitoring/dashboard.json")), &all); err != nil || len(all.Panels) < 8 {
+		t.Fatalf("the dashboard has %d panels: %v", len(all.Panels), err)
+	}
+	return all.Panels
+}
+
 // checkDashboard checks that the replica has every metric in the queries of the dashboard.
 func checkDashboard(t *testing.T, replica string) {
 	t.Helper()
-	answer, err := http.Get(replica + "/metrics") //nolint:noctx // on loopback
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	metrics, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal([]byte(read(t, "../deploy/observe/dashboard.json")), &dashboard); err != nil || len(dashboard.Panels) < 8 {
-		t.Fatalf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
-	}
+	metrics := page(t, replica+"/metrics")
 	name := regexp.MustCompile(`oversell_[a-z_]+`)
-	for _, panel := range dashboard.Panels {
+	for _, panel := range dashboard(t) {
 		if len(panel.Targets) == 0 {
 			t.Errorf("the panel %q has no query", panel.Title)
 		}
@@ -123,14 +116,14 @@ func checkDashboard(t *testing.T, replica string) {
 				t.Errorf("the panel %q queries no metric of a replica: %s", panel.Title, target.Expr)
 			}
 			for _, metric := range names {
-				if !strings.Contains(string(metrics), "\n"+metric+"{") {
+				if !strings.Contains(metrics, "\n"+metric+"{") {
 					t.Errorf("the panel %q queries %s, which /metrics does not have", panel.Title, metric)
 				}
 			}
 		}
 	}
-	if !strings.Contains(string(metrics), `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} `) ||
-		strings.Contains(string(metrics), `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} 0`) {
+	if !strings.Contains(metrics, `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} `) ||
+		strings.Contains(metrics, `oversell_lock_renewals_total{outcome="renewed",strategy="redis"} 0`) {
 		t.Error("the renewals of the sale were not counted")
 	}
 }

@@ -594,6 +594,24 @@ func TestRollingUpdate(t *testing.T) {
 	}
 }
 
+// TestDashboard checks that the overlay with Prometheus gives the dashboard to Grafana's sidecar.
+func TestDashboard(t *testing.T) {
+	config := build(t, "production").configs["oversell-dashboard"]
+	if config == nil || config.Labels["grafana_dashboard"] != "1" {
+		t.Fatalf("no config map with the label for dashboards: %+v", config)
+	}
+	var dashboard struct {
+		UID    string
+		Panels []struct{ Title string }
+	}
+	if err := yaml.Unmarshal([]byte(config.Data["dashboard.json"]), &dashboard); err != nil || dashboard.UID != "oversell-locks" || len(dashboard.Panels) < 8 {
+		t.Errorf("the dashboard %q has %d panels: %v", dashboard.UID, len(dashboard.Panels), err)
+	}
+	if build(t, "classroom").configs["oversell-dashboard"] != nil {
+		t.Error("the classroom has a dashboard, and no Prometheus")
+	}
+}
+
 // TestRestricted checks that each pod satisfies the level restricted of the Pod Security Standards,
 // which the namespaces enforce, and has the further limits that this repository wants.
 func TestRestricted(t *testing.T) {

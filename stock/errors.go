@@ -75,13 +75,21 @@ func NothingWritten(ctx context.Context, err error) error {
 	}
 }
 
+// notConnected is the error of a connection that was not made: the server was not reached, TLS failed, or
+// it refused the user. No statement was sent.
+type notConnected struct{ error }
+
+// Unwrap returns the cause.
+func (n *notConnected) Unwrap() error { return n.error }
+
 // Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened: a
 // failed connection, or a server error except the three below. Otherwise, the outcome is unknown.
 func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError
-	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
-	if errors.As(err, &answer) {
+	var before *notConnected
+	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn) || errors.As(err, &before)
+	if before == nil && errors.As(err, &answer) {
 		// In a shutdown, a server may return these three after the commit: they prove nothing.
 		nothing = answer.Number != interrupted && answer.Number != shutdown && answer.Number != killed
 	}

@@ -31,13 +31,16 @@ func beginStatement(ctx context.Context, query string) (end func(error)) {
 // stands below gorm and database/sql, so it also records BEGIN and COMMIT.
 type statements struct{ driver.Connector }
 
-// Connect returns a connection that records its statements.
+// Connect returns a connection that records its statements. Its error is a notConnected.
 func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := s.Connector.Connect(ctx)
-	if full, ok := conn.(fullConn); ok && err == nil {
+	if err != nil {
+		return nil, &notConnected{err}
+	}
+	if full, ok := conn.(fullConn); ok {
 		return statementConn{full}, nil
 	}
-	return conn, err
+	return conn, nil
 }
 
 // fullConn has the methods of the driver's connection that database/sql looks for.

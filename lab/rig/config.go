@@ -39,6 +39,8 @@ type Config struct {
 	Token    string // the lab's token, which the replicas require; needed with Replicas
 	Nginx    bool   // a balancer before the replicas; needs Replicas
 
+	Prometheus bool // a Prometheus that scrapes the replicas; needs Replicas
+
 	Page string // host:port of the lab's page, which nginx serves at /; empty means none
 
 	ReplicaArgs []string // more flags for `oversell serve`
@@ -58,8 +60,9 @@ type Certificates struct {
 
 // Ports are preferred ports. Where a port is 0 or in use, the rig takes any free port.
 type Ports struct {
-	Nginx    int
-	Replicas []int
+	Nginx      int
+	Prometheus int
+	Replicas   []int
 }
 
 // Exit describes a server that died unexpectedly.
@@ -75,7 +78,7 @@ func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,
-		Ports: Ports{Nginx: 8080, Replicas: []int{8000, 8100, 8200}},
+		Ports: Ports{Nginx: 8080, Prometheus: 9090, Replicas: []int{8000, 8100, 8200}},
 	}
 }
 
@@ -100,6 +103,7 @@ func (c Config) validate() error {
 		{c.Replicas < 0 || c.Replicas > 50, fmt.Sprintf("replicas: %d: must be 0 to 50", c.Replicas)},
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
 		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
+		{c.Prometheus && c.Replicas == 0, "Prometheus needs replicas to scrape"},
 		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
 	} {
 		if rule.broken {
@@ -129,6 +133,8 @@ type Addresses struct {
 
 	Postgres  string `json:"postgres,omitempty"`  // a URL
 	Pgbouncer string `json:"pgbouncer,omitempty"` // a URL
+
+	Prometheus string `json:"prometheus,omitempty"` // http://host:port
 
 	// Reads is the data source name of the follower where replicas read the stock, or empty.
 	Reads string `json:"mysql_reads,omitempty"`

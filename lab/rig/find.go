@@ -22,17 +22,18 @@ func missing(name string) error {
 
 // programs has the paths of installed programs. A program that is not needed has an empty path.
 type programs struct {
-	mysqld    string // of MySQL 8 or newer, or of MariaDB
-	installer string // mariadb-install-db; empty for MySQL
-	galera    string // the library that makes a cluster of MariaDB
-	redis     string
-	redisCLI  string
-	zookeeper zookeeperProgram
-	etcd      string
-	nginx     string
-	clock     fakeClock
-	postgres  string // the folder of PostgreSQL's programs
-	pgbouncer string
+	mysqld     string // of MySQL 8 or newer, or of MariaDB
+	installer  string // mariadb-install-db; empty for MySQL
+	galera     string // the library that makes a cluster of MariaDB
+	redis      string
+	redisCLI   string
+	zookeeper  zookeeperProgram
+	etcd       string
+	nginx      string
+	clock      fakeClock
+	postgres   string // the folder of PostgreSQL's programs
+	pgbouncer  string
+	prometheus string
 }
 
 // Installed returns nil, or an error that wraps ErrMissing and names all missing programs of cfg.
@@ -43,7 +44,7 @@ func Installed(cfg Config) error {
 
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [8]error
+	var errs [9]error
 	if cfg.MySQL || cfg.Database.isPair() {
 		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
 	}
@@ -74,6 +75,11 @@ func find(cfg Config) (programs, error) {
 	if cfg.Postgres {
 		if found.postgres, found.pgbouncer = findPostgres(); found.postgres == "" || found.pgbouncer == "" {
 			errs[7] = fmt.Errorf("rig: PostgreSQL or pgbouncer: %w: install Debian's packages postgresql and pgbouncer", ErrMissing)
+		}
+	}
+	if cfg.Prometheus {
+		if found.prometheus, errs[8] = findProgram("prometheus"); errs[8] != nil {
+			errs[8] = fmt.Errorf("rig: Prometheus: %w: run \"make observe\", or install Debian's package prometheus", ErrMissing)
 		}
 	}
 	return found, errors.Join(errs[:]...)

@@ -25,12 +25,13 @@ type Rig struct {
 	ports    ports
 	addrs    Addresses
 
-	databases []*Server // one, or both nodes of a pair; also among the backends
-	backends  []*Server // MySQL, Redis, ZooKeeper, etcd
-	nginx     []*Server // one or none
-	replicas  []*Server
-	links     []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
-	setUpErr  error   // the first error of the preparations; see check
+	databases  []*Server // one, or both nodes of a pair; also among the backends
+	backends   []*Server // MySQL, Redis, ZooKeeper, etcd
+	nginx      []*Server // one or none
+	prometheus []*Server // one or none
+	replicas   []*Server
+	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
+	setUpErr   error   // the first error of the preparations; see check
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
@@ -155,6 +156,9 @@ func (r *Rig) addServers(found programs) {
 	case r.cfg.Replicas > 0:
 		r.addrs.Target = r.addrs.Replicas[0]
 	}
+	if r.cfg.Prometheus {
+		r.addPrometheus(found.prometheus)
+	}
 }
 
 // check stores the first error of the preparations, which setUp returns before any server starts.
@@ -177,11 +181,11 @@ func (r *Rig) takeAddr() string {
 	return hostPort(port)
 }
 
-// startAll starts the backends and nginx concurrently, and the replicas after them. It returns when
+// startAll starts the backends, nginx and Prometheus concurrently, and the replicas after them. It returns when
 // each replica of a complete rig reaches all its backends, and nginx reaches the replicas.
 func (r *Rig) startAll(ctx context.Context, found programs) error {
 	began := time.Now()
-	if err := startServers(ctx, slices.Concat(r.backends, r.nginx)); err != nil {
+	if err := startServers(ctx, slices.Concat(r.backends, r.nginx, r.prometheus)); err != nil {
 		return err
 	}
 	if r.cfg.RedisTopology == RedisCluster {
@@ -260,12 +264,14 @@ func (r *Rig) Addresses() Addresses { return r.addrs }
 // Dir returns the scratch folder, which has a log of each server.
 func (r *Rig) Dir() string { return r.dir }
 
-// Servers returns all servers: the backends, nginx, the replicas.
-func (r *Rig) Servers() []*Server { return slices.Concat(r.backends, r.nginx, r.replicas) }
+// Servers returns all servers: the backends, nginx, Prometheus, the replicas.
+func (r *Rig) Servers() []*Server {
+	return slices.Concat(r.backends, r.nginx, r.prometheus, r.replicas)
+}
 
 // Server returns the server of that name. Names are mysql, mysql-2 (of a pair), redis-1,
 // redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
-// pgbouncer, nginx and replica-1.
+// pgbouncer, nginx, prometheus and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {
@@ -290,7 +296,7 @@ func (r *Rig) shutDown() error {
 	for _, l := range r.links {
 		err = errors.Join(err, l.Restore())
 	}
-	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(r.backends, kill))
+	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(slices.Concat(r.backends, r.prometheus), kill))
 	for _, l := range r.links {
 		l.proxy.Stop()
 	}

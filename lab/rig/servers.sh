@@ -8,7 +8,8 @@
 #
 # With the argument browser it also installs what only tests need: Chromium and a Chinese font for
 # those of the page, tmux for those of the terminal, Python for the lock in Python, and PostgreSQL
-# and pgbouncer, which a lab starts only for a lock on trial that uses them.
+# and pgbouncer, which a lab starts only for a lock on trial that uses them. With the argument browser
+# or prometheus it installs Prometheus, which a lab starts only on request.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
@@ -95,6 +96,13 @@ END
 	need pgbouncer
 	services="$services pgbouncer"
 }
+case ${1:-} in browser | prometheus)
+	have prometheus || {
+		need prometheus
+		services="$services prometheus"
+	}
+	;;
+esac
 
 extra=
 is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
@@ -177,6 +185,7 @@ with_brew() {
 		tmux) formulas="$formulas tmux" ;;
 		postgresql) formulas="$formulas postgresql" ;;
 		pgbouncer) formulas="$formulas pgbouncer" ;;
+		prometheus) formulas="$formulas prometheus" ;;
 		python3) formulas="$formulas python" ;;
 		libzookeeper-java) formulas="$formulas zookeeper" ;;
 		default-jre-headless) formulas="$formulas openjdk" ;;
