@@ -17,8 +17,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestRunOnTopologies runs the whole comparison with Redis behind Sentinel, with a cluster of Redis, and with
-// ensembles of ZooKeeper and etcd. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
+// TestRunOnTopologies runs the whole comparison with Redis behind Sentinel, with clusters of Redis and of
+// MariaDB, and with ensembles of ZooKeeper and etcd. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
 func TestRunOnTopologies(t *testing.T) {
 	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
 		t.Skip("make topologies runs it")
@@ -26,11 +26,12 @@ func TestRunOnTopologies(t *testing.T) {
 	for name, change := range map[string]func(*rig.Config){
 		"sentinel":  func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel },
 		"cluster":   func(c *rig.Config) { c.RedisTopology = rig.RedisCluster },
+		"Galera":    func(c *rig.Config) { c.Database = rig.GaleraCluster },
 		"TLS":       func(c *rig.Config) { c.TLS, c.ZookeeperServers = true, 3 },
 		"ensembles": func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := rig.FullLab("", token)
+			cfg := rig.FullLab(built(), token)
 			cfg.Ports = rig.Ports{}
 			change(&cfg)
 			lab := rigtest.Start(t, cfg)
