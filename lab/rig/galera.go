@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"context"
+	"database/sql"
 	_ "embed" // for the script
 	"errors"
 	"fmt"
@@ -93,8 +95,9 @@ func (d *database) join() error {
 	}
 	// Its users and tables are those of the cluster.
 	d.args = slices.DeleteFunc(d.args, func(arg string) bool { return strings.HasPrefix(arg, "--init-file=") })
+	d.args = append(d.args, "--wsrep-cluster-address=gcomm://"+d.members)
 	position, err := d.position()
-	d.args = append(d.args, "--wsrep-cluster-address=gcomm://"+d.members, "--wsrep-start-position="+position)
+	d.args = append(d.args, "--wsrep-start-position="+position)
 	return err
 }
 
@@ -120,6 +123,40 @@ func (d *database) position() (string, error) {
 		return "", fmt.Errorf("rig: %s has no position of Galera in its data, see %s", d.name, log)
 	}
 	return string(found[1]), nil
+}
+
+// Isolate cuts a node of a Galera cluster off from the other nodes, as a split network does, until
+// rejoin is called. Clients still reach the node. It returns when the node has noticed.
+func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Context) error, err error) {
+	s, err := r.Server(node)
+	if err != nil {
+		return nil, err
+	}
+	if !r.cfg.Database.isGalera() {
+		return nil, fmt.Errorf("rig: isolate %s: this rig has no Galera cluster", node)
+	}
+	admin := r.secrets.mysql(adminUser, s.addr)
+	isolate := func(ctx context.Context, on int, state string) error {
+		err := withMySQL(admin, func(db *sql.DB) error {
+			_, err := db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("rig: isolate %s: %w", node, err)
+		}
+		return awaitNil(ctx, node+" is "+state, func(ctx context.Context) error {
+			got, err := mysqlValue(ctx, admin, "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'")
+			if err == nil && got != state {
+				err = fmt.Errorf("it is %s", got)
+			}
+			return err
+		})
+	}
+	rejoin = func(ctx context.Context) error { return isolate(ctx, 0, "Synced") }
+	if err := isolate(ctx, 1, "Initialized"); err != nil {
+		return nil, errors.Join(err, rejoin(context.WithoutCancel(ctx)))
+	}
+	return rejoin, nil
 }
 
 // galeraLibraries returns possible paths of Galera's library: in an unpacked MariaDB, or installed.
