@@ -59,9 +59,13 @@ func TestLabTopologies(t *testing.T) {
 		{"--redis sentinel", "redis", "redis-sentinel://"},
 		{"--redis cluster", "redis", "redis-cluster://"},
 		{"--zookeeper 3 --etcd 3", "zk etcd", ""},
+		{"--mysql galera --tls --replicas 1", "for-update get-lock redis", ""},
 		{"--tls", "for-update redis redlock zk etcd", ""},
 	} {
 		t.Run(test.flags, func(t *testing.T) {
+			if strings.Contains(test.flags, "galera") {
+				rigtest.NeedsPair(t, rig.GaleraCluster)
+			}
 			file := filepath.Join(t.TempDir(), "lab.json")
 			cmd := exec.CommandContext(t.Context(), built(), append([]string{"lab", "--json", file, "--token", token}, strings.Fields(test.flags)...)...)
 			errOut, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -79,6 +83,9 @@ func TestLabTopologies(t *testing.T) {
 			})
 			if !strings.HasPrefix(addrs.SingleRedis, test.prefix) || strings.Contains(test.flags, "--zookeeper") && (len(addrs.Zookeeper) != 3 || len(addrs.Etcd) != 3) {
 				t.Errorf("addresses %+v", addrs)
+			}
+			if nodes := strings.Count(addrs.MySQLNodes, ","); strings.Contains(test.flags, "galera") && nodes != 2 {
+				t.Errorf("the nodes are %q", addrs.MySQLNodes)
 			}
 			for _, strategy := range strings.Fields(test.strategies) {
 				if r := ask(t, http.MethodPost, addrs.Target, "/check/lock?strategy="+strategy); r.HTTP != http.StatusOK {
