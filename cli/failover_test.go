@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
+	"oversell/locks/catalog"
 )
 
 // TestFailoverUnderLoad kills the leader of each engine while clients buy, and prints the time until the first
@@ -126,6 +128,7 @@ func killLeader(ctx context.Context, r *rig.Rig, kind string, servers []string, 
 type buyers struct {
 	client     api.Client
 	strategy   string
+	fenced     bool // only strategies with fencing tokens accept this parameter
 	end        context.CancelFunc
 	clients    sync.WaitGroup
 	sold       atomic.Int64
@@ -138,7 +141,8 @@ const loadStock = 1_000_000
 
 func startLoad(t *testing.T, lab *rig.Rig, strategy string) *buyers {
 	t.Helper()
-	l := &buyers{client: api.Client{Base: lab.Addresses().Target, Token: token, HTTP: &http.Client{Timeout: time.Minute}}, strategy: strategy}
+	fenced := slices.ContainsFunc(catalog.Cards(), func(c api.Card) bool { return c.ID == strategy && c.Fenced })
+	l := &buyers{client: api.Client{Base: lab.Addresses().Target, Token: token, HTTP: &http.Client{Timeout: time.Minute}}, strategy: strategy, fenced: fenced}
 	if err := l.client.SetStock(t.Context(), 1, loadStock); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,8 @@ func startLoad(t *testing.T, lab *rig.Rig, strategy string) *buyers {
 
 func (l *buyers) buy() {
 	began := time.Now()
-	err := l.client.Call(context.Background(), http.MethodPost, "/check/lock?product=1&fenced=true&wait=1s&strategy="+l.strategy, nil, nil)
+	path := fmt.Sprintf("/check/lock?product=1&fenced=%t&wait=1s&strategy=%s", l.fenced, l.strategy)
+	err := l.client.Call(context.Background(), http.MethodPost, path, nil, nil)
 	var answer *api.Error
 	switch {
 	case err == nil:

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// nodeTimeout limits the time to connect to a node, because the next one may answer at once.
-	nodeTimeout = 2 * time.Second
+	// nodeTimeout limits the time to connect to a node, because the next one may answer at once. It is less
+	// than writeTimeout, and much more than a busy node needs: a change of the node ends all connections.
+	nodeTimeout = 4 * time.Second
 	// nodePause is the time after which a node that failed is tried again.
 	nodePause = 5 * time.Second
 	// syncWait is the variable of Galera with which a read waits for all earlier commits of the cluster.

@@ -39,7 +39,7 @@ func (d Database) isGalera() bool { return d == Galera || d == GaleraCluster }
 func (r *Rig) addPair(found programs) {
 	a, b := r.addDatabase(found, "mysql"), r.addDatabase(found, "mysql-2")
 	if r.cfg.Database == Galera {
-		r.joinGalera("", a, b)
+		r.joinGalera(a, b)
 		return
 	}
 	a.replicate(1)

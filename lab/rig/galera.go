@@ -17,9 +17,6 @@ import (
 //go:embed wsrep_sst_copy
 var galeraCopy string
 
-// detection lets a cluster of three exclude a killed node after 2 s. By default, that takes 5 s.
-const detection = "evs.keepalive_period=PT0.5S;evs.inactive_check_period=PT0.25S;evs.suspect_timeout=PT2S;evs.inactive_timeout=PT6S;"
-
 // addGaleraCluster adds three nodes. A DSN with all of them is for the replicas.
 func (r *Rig) addGaleraCluster(found programs) {
 	var nodes []*database
@@ -28,13 +25,13 @@ func (r *Rig) addGaleraCluster(found programs) {
 		d := r.addDatabase(found, name)
 		nodes, addrs = append(nodes, d), append(addrs, d.addr)
 	}
-	r.joinGalera(detection, nodes...)
+	r.joinGalera(nodes...)
 	r.addrs.MySQLNodes = r.secrets.mysql(labUser, strings.Join(addrs, ","))
 }
 
 // joinGalera makes a cluster of databases. The first one begins it, and each of the others starts
 // after the one before it, with a copy of its data.
-func (r *Rig) joinGalera(options string, nodes ...*database) {
+func (r *Rig) joinGalera(nodes ...*database) {
 	scripts := nodes[0].mkdir("galera")
 	script := nodes[0].write("galera/wsrep_sst_copy", galeraCopy)
 	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
@@ -53,7 +50,7 @@ func (r *Rig) joinGalera(options string, nodes ...*database) {
 			"--wsrep-on=ON", "--wsrep-provider="+d.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,
 			"--wsrep-node-address="+members[i], "--wsrep-sst-donor="+donors(nodes, i),
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
-			fmt.Sprintf("--wsrep-provider-options=%sgmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", options, members[i], r.takeAddr()),
+			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", members[i], r.takeAddr()),
 		)
 		if i > 0 {
 			d.mkdir("data")
