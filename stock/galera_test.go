@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"oversell/lab/rig"
@@ -16,7 +17,7 @@ import (
 	"oversell/stock"
 )
 
-// TestGalera writes to a Galera cluster while the node that it writes to is cut off from the others, and
+// TestGalera also checks that a read at one node has the last write at another one. It writes to a Galera cluster while the node that it writes to is cut off from the others, and
 // then killed. After each of them, other nodes must have every confirmed write, and no write whose error
 // says that nothing was written. In the end, the pool is back at the first node.
 func TestGalera(t *testing.T) {
@@ -29,6 +30,7 @@ func TestGalera(t *testing.T) {
 	t.Cleanup(func() { _ = pool.Close() })
 	must(t, db.Exec("CREATE TABLE wrote (id BIGINT PRIMARY KEY, node VARCHAR(10))").Error)
 
+	readOwnWrites(t, db, r)
 	w := startWriters(t, db)
 	w.await(t, "mysql")
 	rejoin, err := r.Isolate(t.Context(), "mysql")
@@ -44,6 +46,43 @@ func TestGalera(t *testing.T) {
 	must(t, first.Start(t.Context()))
 	w.await(t, "mysql")
 	w.check(t, db)
+}
+
+// readOwnWrites writes at the first node, and reads each write at another node at once.
+func readOwnWrites(t *testing.T, db *gorm.DB, r *rig.Rig) {
+	t.Helper()
+	all, err := mysql.ParseDSN(r.Addresses().MySQL)
+	must(t, err)
+	for _, name := range []string{"mysql-3", "mysql-2"} {
+		s, err := r.Server(name)
+		must(t, err)
+		all.Addr = s.Addr() + "," + all.Addr
+	}
+	other, err := stock.Open(all.FormatDSN(), 2)
+	must(t, err)
+	pool, err := other.DB()
+	must(t, err)
+	defer func() { _ = pool.Close() }()
+	must(t, db.Exec("CREATE TABLE last (n INT PRIMARY KEY)").Error)
+	must(t, db.Exec("INSERT INTO last VALUES (0)").Error)
+	stale := 0
+	for i := 1; i <= 200; i++ {
+		must(t, db.Exec("UPDATE last SET n = ?", i).Error)
+		var got struct {
+			N    int
+			Node string
+		}
+		must(t, other.Raw("SELECT n, @@wsrep_node_name AS node FROM last").Scan(&got).Error)
+		if got.Node != "mysql-2" {
+			t.Fatalf("the read is at %s", got.Node)
+		}
+		if got.N != i {
+			stale++
+		}
+	}
+	if stale > 0 {
+		t.Errorf("%d of 200 reads at another node lack the last write", stale)
+	}
 }
 
 // writers insert rows, half of them in transactions with a row that all change.
@@ -68,7 +107,7 @@ func startWriters(t *testing.T, db *gorm.DB) *writers {
 		w.running.Go(func() {
 			for ctx.Err() == nil {
 				w.write(db, i%2 == 0)
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // the test needs changes of the node, not load
 			}
 		})
 	}
