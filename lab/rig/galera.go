@@ -111,7 +111,7 @@ func (d *database) position() (string, error) {
 	if err := d.rig.run(d.rig.ctx, "recover "+d.name, log, recoverData); err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(filepath.Join(d.rig.dir, log))
+	text, err := os.ReadFile(filepath.Join(d.rig.dir, log)) //nolint:gosec // in our folder
 	if err != nil {
 		return "", fmt.Errorf("rig: %w", err)
 	}
