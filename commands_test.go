@@ -43,8 +43,8 @@ func runners() map[string]runner {
 		"bin/oversell lab --redis cluster":        {file: "cli/topologies_test.go", as: `"--redis cluster"`},
 		"bin/oversell lab --mysql galera":         {file: "cli/topologies_test.go", as: `"--mysql galera`},
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
-		"make test":                               {file: ".ci/run", as: "make test\n"},
-		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=2 --output-sync test-mysql lint\n"},
+		"make test":       {file: ".ci/run", as: "make test\n"},
+		"make test-mysql": {file: ".ci/run", as: "make --jobs=2 --output-sync test-mysql lint\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
 
 		"make up": docker("docker/up.sh"),
