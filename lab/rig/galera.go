@@ -50,6 +50,7 @@ func (r *Rig) joinGalera(nodes ...*database) {
 			"--wsrep-on=ON", "--wsrep-provider="+d.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,
 			"--wsrep-node-address="+members[i], "--wsrep-sst-donor="+donors(nodes, i),
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
+			"--loose-plugin-wsrep-provider=OFF", // from MariaDB 11 on, it would replace wsrep_provider_options
 			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", members[i], r.takeAddr()),
 		)
 		if i > 0 {
