@@ -6,20 +6,26 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
+	"oversell/locks/catalog"
 )
 
 // TestFailoverUnderLoad kills the leader of each engine while clients buy, and prints the time until the first
-// sale after it. The fences keep what a master of Redis lost from doing harm. It needs OVERSELL_TOPOLOGIES.
+// sale after it. In a Galera cluster, that is the node at which the replicas write. The fences keep what a master
+// of Redis lost from doing harm. It needs OVERSELL_TOPOLOGIES.
 func TestFailoverUnderLoad(t *testing.T) {
 	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
 		t.Skip("make topologies runs it")
@@ -28,10 +34,11 @@ func TestFailoverUnderLoad(t *testing.T) {
 		return fault.MastersOf(r).Replace("stock:1"), nil
 	}
 	for engine, test := range map[string]struct {
-		strategy string
-		change   func(*rig.Config)
-		leader   func(context.Context, *rig.Rig) (fault.Fault, error)
+		strategies string
+		change     func(*rig.Config)
+		leader     func(context.Context, *rig.Rig) (fault.Fault, error)
 	}{
+		"Galera":        {"atomic for-update version db-row redis zk", func(c *rig.Config) { c.Database = rig.GaleraCluster }, killWriter},
 		"Sentinel":      {"redis", func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel }, redisMaster},
 		"Redis Cluster": {"redis", func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, redisMaster},
 		"ZooKeeper": {"zk", func(c *rig.Config) { c.ZookeeperServers = 3 }, func(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
@@ -46,27 +53,65 @@ func TestFailoverUnderLoad(t *testing.T) {
 			cfg.Ports, cfg.ReplicaArgs = rig.Ports{}, []string{"--lease", "5s", "--zk-session", "3s"}
 			test.change(&cfg)
 			lab := rigtest.Start(t, cfg)
-			leader, err := test.leader(t.Context(), lab)
-			if err != nil {
-				t.Fatal(err)
+			for _, strategy := range strings.Fields(test.strategies) {
+				failOver(t, lab, strategy, test.leader)
 			}
-			l := startLoad(t, lab, test.strategy)
-			l.await(t, 50)
-			killed := time.Now()
-			heal, err := leader.Inject(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.awaitAfter(t, time.Now())
-			t.Logf("%s: the first sale %v after the leader was killed", engine, time.Unix(0, l.firstAfter.Load()).Sub(killed).Round(time.Millisecond))
-			l.await(t, int(l.sold.Load())+50)
-			if err := heal(context.WithoutCancel(t.Context())); err != nil {
-				t.Error(err)
-			}
-			l.await(t, int(l.sold.Load())+50)
-			l.check(t)
 		})
 	}
+}
+
+func failOver(t *testing.T, lab *rig.Rig, strategy string, find func(context.Context, *rig.Rig) (fault.Fault, error)) {
+	t.Helper()
+	l := startLoad(t, lab, strategy)
+	l.await(t, 50)
+	leader, err := find(t.Context(), lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	heal, err := leader.Inject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.awaitAfter(t, time.Now())
+	t.Logf("%s: the first sale %v after %s was killed", strategy, time.Unix(0, l.firstAfter.Load()).Sub(killed).Round(time.Millisecond), leader.Target)
+	l.await(t, int(l.sold.Load())+50)
+	if err := heal(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+	l.await(t, int(l.sold.Load())+50)
+	l.check(t)
+}
+
+// killWriter returns the fault that kills the node of a Galera cluster at which all replicas write.
+func killWriter(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
+	var before []int64
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		var writes []int64
+		var writers []*rig.Server
+		for i, name := range []string{"mysql", "mysql-2", "mysql-3"} {
+			s, err := r.Server(name)
+			if err != nil {
+				return fault.Fault{}, err
+			}
+			cfg, err := mysql.ParseDSN(r.Addresses().MySQL)
+			if err != nil {
+				return fault.Fault{}, err
+			}
+			cfg.Addr = s.Addr()
+			n, err := backend.GaleraWrites(ctx, cfg.FormatDSN())
+			if err != nil {
+				return fault.Fault{}, err
+			}
+			if writes = append(writes, n); before != nil && n > before[i] {
+				writers = append(writers, s)
+			}
+		}
+		if before = writes; len(writers) == 1 {
+			return fault.Kill(writers[0]), nil
+		}
+	}
+	return fault.Fault{}, errors.New("the replicas never write at one node")
 }
 
 func killLeader(ctx context.Context, r *rig.Rig, kind string, servers []string, leads func(context.Context, string) (bool, error)) (fault.Fault, error) {
@@ -83,6 +128,7 @@ func killLeader(ctx context.Context, r *rig.Rig, kind string, servers []string, 
 type buyers struct {
 	client     api.Client
 	strategy   string
+	fenced     bool // only strategies with fencing tokens accept this parameter
 	end        context.CancelFunc
 	clients    sync.WaitGroup
 	sold       atomic.Int64
@@ -95,7 +141,8 @@ const loadStock = 1_000_000
 
 func startLoad(t *testing.T, lab *rig.Rig, strategy string) *buyers {
 	t.Helper()
-	l := &buyers{client: api.Client{Base: lab.Addresses().Target, Token: token, HTTP: &http.Client{Timeout: time.Minute}}, strategy: strategy}
+	fenced := slices.ContainsFunc(catalog.Cards(), func(c api.Card) bool { return c.ID == strategy && c.Fenced })
+	l := &buyers{client: api.Client{Base: lab.Addresses().Target, Token: token, HTTP: &http.Client{Timeout: time.Minute}}, strategy: strategy, fenced: fenced}
 	if err := l.client.SetStock(t.Context(), 1, loadStock); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +161,8 @@ func startLoad(t *testing.T, lab *rig.Rig, strategy string) *buyers {
 
 func (l *buyers) buy() {
 	began := time.Now()
-	err := l.client.Call(context.Background(), http.MethodPost, "/check/lock?product=1&fenced=true&wait=1s&strategy="+l.strategy, nil, nil)
+	path := fmt.Sprintf("/check/lock?product=1&fenced=%t&wait=1s&strategy=%s", l.fenced, l.strategy)
+	err := l.client.Call(context.Background(), http.MethodPost, path, nil, nil)
 	var answer *api.Error
 	switch {
 	case err == nil:

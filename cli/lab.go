@@ -25,6 +25,7 @@ type labFlags struct {
 	port     int
 	token    string
 	share    string
+	mysql    string
 	redis    string
 	zk, etcd int
 	tls      bool
@@ -44,7 +45,8 @@ process, port or file is left, except the file of --json, which appears when the
 nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
 for the other servers, it takes any free port. So several labs can run at the same time.
 
-With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
+With --mysql galera, the stock is in a Galera cluster of three MariaDB. All replicas write at the
+first node that can be used. With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
 three Sentinels watch; with --redis cluster, they use a cluster of three masters with a replica
 each. The five independent Redis of redlock run beside it. --zookeeper 3 and --etcd 3 start
 ensembles in place of single servers. With --tls, the replicas connect to all servers
@@ -67,6 +69,7 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	addToken(cmd.Flags(), &flags.token, "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().StringVar(&flags.mysql, "mysql", "", "store the stock in a `CLUSTER` of three MariaDB: galera")
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
 	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
@@ -122,6 +125,9 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
 	}
+	if f.mysql != "" && f.mysql != "galera" {
+		return usage("lab: --mysql %q: must be galera", f.mysql)
+	}
 	if f.tls && f.redis != "" {
 		return usage("lab: --tls cannot be used with --redis %s", f.redis)
 	}
@@ -150,6 +156,9 @@ func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config,
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS = f.zk, f.etcd, f.tls
 	cfg.Prometheus = f.metrics
+	if f.mysql != "" {
+		cfg.Database = rig.GaleraCluster
+	}
 	if f.token != "" {
 		cfg.Token = f.token
 	}
@@ -228,6 +237,9 @@ func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Port
 		row(fmt.Sprintf("replica-%d", i+1), replica, ports[i])
 	}
 	row("mysql", addrs.MySQL, 0)
+	if addrs.MySQLNodes != "" {
+		row("all nodes", addrs.MySQLNodes, 0)
+	}
 	for i, server := range addrs.Redis {
 		row(fmt.Sprintf("redis-%d", i+1), server, 0)
 	}

@@ -58,7 +58,7 @@ func TestLabCommand(t *testing.T) {
 			if link := addrs.Prometheus + "/consoles/oversell.html"; addrs.Prometheus == "" || !strings.Contains(printed(), link) {
 				t.Errorf("the page of Prometheus is missing:\n%s", printed())
 			}
-			sell(t, addrs.Target+"/check/lock?strategy=redis", "")
+			page(t, addrs.Target+"/check/lock?strategy=redis")
 			eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
 			tryPhones(t, phoneLink.FindString(printed()))
 			if err := cmd.Process.Signal(end); err != nil {

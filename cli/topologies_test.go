@@ -17,8 +17,8 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestRunOnTopologies runs the whole comparison with Redis behind Sentinel, with a cluster of Redis, and with
-// ensembles of ZooKeeper and etcd. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
+// TestRunOnTopologies runs the whole comparison with Redis behind Sentinel, with clusters of Redis and of
+// MariaDB, and with ensembles of ZooKeeper and etcd. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
 func TestRunOnTopologies(t *testing.T) {
 	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
 		t.Skip("make topologies runs it")
@@ -26,11 +26,12 @@ func TestRunOnTopologies(t *testing.T) {
 	for name, change := range map[string]func(*rig.Config){
 		"sentinel":  func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel },
 		"cluster":   func(c *rig.Config) { c.RedisTopology = rig.RedisCluster },
+		"Galera":    func(c *rig.Config) { c.Database = rig.GaleraCluster },
 		"TLS":       func(c *rig.Config) { c.TLS, c.ZookeeperServers = true, 3 },
 		"ensembles": func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := rig.FullLab("", token)
+			cfg := rig.FullLab(built(), token)
 			cfg.Ports = rig.Ports{}
 			change(&cfg)
 			lab := rigtest.Start(t, cfg)
@@ -58,9 +59,13 @@ func TestLabTopologies(t *testing.T) {
 		{"--redis sentinel", "redis", "redis-sentinel://"},
 		{"--redis cluster", "redis", "redis-cluster://"},
 		{"--zookeeper 3 --etcd 3", "zk etcd", ""},
+		{"--mysql galera --tls --replicas 1", "for-update get-lock redis", ""},
 		{"--tls", "for-update redis redlock zk etcd", ""},
 	} {
 		t.Run(test.flags, func(t *testing.T) {
+			if strings.Contains(test.flags, "galera") {
+				rigtest.NeedsPair(t, rig.GaleraCluster)
+			}
 			file := filepath.Join(t.TempDir(), "lab.json")
 			cmd := exec.CommandContext(t.Context(), built(), append([]string{"lab", "--json", file, "--token", token}, strings.Fields(test.flags)...)...)
 			errOut, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -78,6 +83,9 @@ func TestLabTopologies(t *testing.T) {
 			})
 			if !strings.HasPrefix(addrs.SingleRedis, test.prefix) || strings.Contains(test.flags, "--zookeeper") && (len(addrs.Zookeeper) != 3 || len(addrs.Etcd) != 3) {
 				t.Errorf("addresses %+v", addrs)
+			}
+			if nodes := strings.Count(addrs.MySQLNodes, ","); strings.Contains(test.flags, "galera") && nodes != 2 {
+				t.Errorf("the nodes are %q", addrs.MySQLNodes)
 			}
 			for _, strategy := range strings.Fields(test.strategies) {
 				if r := ask(t, http.MethodPost, addrs.Target, "/check/lock?strategy="+strategy); r.HTTP != http.StatusOK {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -44,6 +45,8 @@ const (
 	interrupted     = 1317
 	shutdown        = 1053
 	killed          = 1927 // MariaDB
+	notReady        = 1047 // Galera: the node lacks data or the majority, and executes nothing
+	duringCommit    = 1180 // Galera: other nodes may have the transaction already
 )
 
 // IsContention reports whether another transaction locked or changed the row. If so, roll back and
@@ -83,19 +86,22 @@ type notConnected struct{ error }
 func (n *notConnected) Unwrap() error { return n.error }
 
 // Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened: a
-// failed connection, or a server error except the three below. Otherwise, the outcome is unknown.
+// failed connection, or a server error except the four below. Otherwise, the outcome is unknown.
 func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError
 	var before *notConnected
 	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn) || errors.As(err, &before)
 	if before == nil && errors.As(err, &answer) {
-		// In a shutdown, a server may return these three after the commit: they prove nothing.
-		nothing = answer.Number != interrupted && answer.Number != shutdown && answer.Number != killed
+		// A server may return these after the commit: the first three when it shuts down, the last one when
+		// a node of Galera loses the others.
+		nothing = !slices.Contains([]uint16{interrupted, shutdown, killed, duringCommit}, answer.Number)
 	}
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, errNotConnected):
+		return &Unavailable{Backend: "mysql", Err: err}
 	case nothing:
 		return NothingWritten(context.Background(), err)
 	default:

@@ -18,7 +18,8 @@ import (
 const lockWait = "innodb_lock_wait_timeout"
 
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so
-// when necessary. The format of dsn is user:password@tcp(host:port)/database.
+// when necessary. The format of dsn is user:password@tcp(host:port)/database. Several hosts, separated
+// by commas, are the nodes of a Galera cluster.
 func Open(dsn string, conns int) (*gorm.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {
@@ -104,7 +105,7 @@ func Connector(dsn string) (driver.Connector, error) {
 	if cfg.Params[lockWait] == "" {
 		cfg.Params[lockWait] = "2"
 	}
-	connector, err := mysql.NewConnector(cfg)
+	connector, err := connectorOf(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
 	}

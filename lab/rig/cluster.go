@@ -3,11 +3,8 @@ package rig
 import (
 	"context"
 	"database/sql"
-	_ "embed" // for the script
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -16,8 +13,8 @@ import (
 type Database string
 
 // The databases. A pair is node A, the server mysql, and node B, mysql-2. With Galera and
-// TwoMasters, odd replicas write to A and even replicas to B. No node can be started again after
-// its end.
+// TwoMasters, odd replicas write to A and even replicas to B. No node of a pair can be started again
+// after its end.
 const (
 	// OneServer is the setup that every lock of the tutorial assumes.
 	OneServer Database = ""
@@ -30,9 +27,14 @@ const (
 	// DelayedReads is a read-write split: all replicas write to A and read the stock at B, which
 	// replicates A asynchronously.
 	DelayedReads Database = "delayed-reads"
+	// GaleraCluster is three nodes of Galera: mysql, mysql-2 and mysql-3. All replicas write at the first
+	// one that can be used. A node can be started again while the other two run.
+	GaleraCluster Database = "galera-cluster"
 )
 
 func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == DelayedReads }
+
+func (d Database) isGalera() bool { return d == Galera || d == GaleraCluster }
 
 func (r *Rig) addPair(found programs) {
 	a, b := r.addDatabase(found, "mysql"), r.addDatabase(found, "mysql-2")
@@ -68,37 +70,6 @@ func (d *database) follow(from *database) {
 		loopback, from.port(), adminUser, d.rig.secrets.admin) + "START SLAVE;\n"
 }
 
-//go:embed wsrep_sst_copy
-var galeraCopy string
-
-// joinGalera makes a cluster of two databases. B begins with a copy of A's data.
-func (r *Rig) joinGalera(a, b *database) {
-	scripts := a.mkdir("galera")
-	script := a.write("galera/wsrep_sst_copy", galeraCopy)
-	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, in a file because every user can read arguments. With the
-	// name, another user's node could join and create a database user that may write files.
-	conf := a.write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
-	env := environment(
-		"PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"COPY_TO="+filepath.Join(b.dir, "data"), "COPIED="+filepath.Join(scripts, "copied"),
-	)
-	first := ""
-	for _, d := range []*database{a, b} {
-		addr, incremental := r.takeAddr(), r.takeAddr()
-		d.conf, d.env = conf, env
-		d.more = []string{
-			"--wsrep-on=ON", "--wsrep-provider=" + d.galera, "--wsrep-sst-method=copy",
-			"--wsrep-cluster-address=gcomm://" + first, "--wsrep-node-address=" + addr,
-			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
-			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", addr, incremental),
-		}
-		first = addr
-	}
-	b.mkdir("data")
-	b.origin = a
-}
-
 // startReplicas starts the replicas of a pair in sequence: their schema migrations would conflict.
 func (r *Rig) startReplicas(ctx context.Context) error {
 	if !r.cfg.Database.isPair() {
@@ -119,6 +90,9 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 }
 
 func (r *Rig) mysqlOf(i int) string {
+	if r.cfg.Database == GaleraCluster {
+		return r.addrs.MySQLNodes
+	}
 	if d := r.cfg.Database; (d == Galera || d == TwoMasters) && i%2 == 0 {
 		return r.secrets.mysql(labUser, r.databases[1].addr)
 	}
@@ -189,13 +163,4 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	return release, nil
-}
-
-// galeraLibraries returns possible paths of Galera's library: in an unpacked MariaDB, or installed.
-func galeraLibraries(mariadbd string) []string {
-	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
-		mariadbd = path
-	}
-	unpacked := filepath.Join(filepath.Dir(mariadbd), "..", "lib", "galera", "libgalera_smm.so")
-	return []string{unpacked, "/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
 }

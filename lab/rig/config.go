@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ type Config struct {
 	Etcd      bool // one etcd
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
+	Database         Database // several MariaDB servers instead of one MySQL; the pairs are for experiments; needs MySQL
 	RedisTopology    Topology // Sentinel or a cluster for the strategies on a single Redis
 	ZookeeperServers int      // of an ensemble, if more than 1: zookeeper-1 to -n
 	EtcdServers      int      // of a cluster, if more than 1: etcd-1 to -n
@@ -26,7 +28,6 @@ type Config struct {
 	RedisReplica     bool          // redis-1-replica follows redis-1, over a link; needs Redis
 	Clocks           bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
 	Proxied          bool          // each replica has a link of its own to each backend: see Rig.Link
-	Database         Database      // a pair of MariaDB servers instead of one MySQL; needs MySQL
 
 	// Conditions of a deployment, which the lab leaves out by default.
 	TLS          bool          // replicas connect with TLS, and as users with few rights; the rig makes Certificates
@@ -87,8 +88,8 @@ func (c Config) validate() error {
 		broken  bool
 		message string
 	}{
-		{c.Database != OneServer && !c.Database.isPair(), fmt.Sprintf("no database %q: there are %s, %s and %s", c.Database, Galera, TwoMasters, DelayedReads)},
-		{c.Database.isPair() && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
+		{c.Database != OneServer && !c.Database.isPair() && c.Database != GaleraCluster, fmt.Sprintf("no database %q: there are %s, %s, %s and %s", c.Database, GaleraCluster, Galera, TwoMasters, DelayedReads)},
+		{c.Database != OneServer && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
 		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
 		{c.ZookeeperServers < 0 || c.ZookeeperServers > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.ZookeeperServers)},
 		{c.EtcdServers < 0 || c.EtcdServers > 9, fmt.Sprintf("etcd: a cluster of %d: must be 0 to 9", c.EtcdServers)},
@@ -96,7 +97,7 @@ func (c Config) validate() error {
 		{c.EtcdServers > 0 && !c.Etcd, "a cluster of etcd needs Config.Etcd"},
 		{c.RedisTopology != OneRedis && c.RedisTopology != RedisSentinel && c.RedisTopology != RedisCluster, fmt.Sprintf("no topology %q of Redis: there are %s and %s", c.RedisTopology, RedisSentinel, RedisCluster)},
 		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
-		{c.TLS && (c.Proxied || c.RedisTopology != OneRedis || c.Database.isPair()), "a lab with TLS has one MySQL and single Redis, without links"},
+		{c.TLS && (c.Proxied || c.RedisTopology != OneRedis || c.Database.isPair()), "a lab with TLS has one MySQL or a Galera cluster, and single Redis, without links"},
 		{c.RedisTopology != OneRedis && c.Proxied, "Sentinel and a cluster of Redis cannot be reached over links"},
 		{c.RedisMinReplicas != 0 && c.RedisTopology != RedisSentinel, "min-replicas-to-write needs Sentinel"},
 		{c.RedisReplica && c.Redis == 0, "a replica of Redis needs Redis"},
@@ -120,6 +121,7 @@ type Addresses struct {
 	Replicas    []string `json:"replicas"`               // http://host:port of each
 	MySQL       string   `json:"mysql"`                  // a go-sql-driver data source name
 	Redis       []string `json:"redis"`                  // redis://:password@host:port/0 of each
+	MySQLNodes  string   `json:"mysql_nodes,omitempty"`  // the same with all nodes of a Galera cluster, see stock.Open
 	SingleRedis string   `json:"single_redis,omitempty"` // the address of a topology, see redislock.Open
 	Zookeeper   []string `json:"zookeeper"`              // host:port
 	Etcd        []string `json:"etcd"`                   // host:port
@@ -148,7 +150,7 @@ func (a Addresses) ServeEnv() (env []string) {
 			env = append(env, name+"="+strings.Join(values, ","))
 		}
 	}
-	set("MYSQL_DSN", a.MySQL)
+	set("MYSQL_DSN", cmp.Or(a.MySQLNodes, a.MySQL))
 	set("MYSQL_READS", a.Reads)
 	if set("REDIS_URL", a.SingleRedis); a.SingleRedis == "" {
 		set("REDIS_URL", a.Redis[:min(1, len(a.Redis))]...)

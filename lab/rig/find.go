@@ -45,7 +45,7 @@ func Installed(cfg Config) error {
 func find(cfg Config) (programs, error) {
 	var found programs
 	var errs [9]error
-	if cfg.MySQL || cfg.Database.isPair() {
+	if cfg.MySQL || cfg.Database != OneServer {
 		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
 	}
 	if cfg.Redis > 0 {
@@ -66,7 +66,7 @@ func find(cfg Config) (programs, error) {
 	if cfg.Clocks {
 		found.clock, errs[4] = findFakeClock()
 	}
-	if cfg.Database == Galera {
+	if cfg.Database.isGalera() {
 		found.galera, errs[5] = findFile("libgalera_smm.so, of Debian's package galera-4", galeraLibraries(found.mysqld)...)
 	}
 	if cfg.Etcd {
@@ -121,11 +121,11 @@ func findPostgres() (folder, pgbouncer string) {
 	return folder, pgbouncer
 }
 
-// findDatabase finds MySQL 8 or newer, as docker-compose uses, or MariaDB if MySQL is missing. A
-// pair needs MariaDB, because MySQL has other statements for replication, and no Galera.
+// findDatabase finds MySQL 8 or newer, as docker-compose uses, or MariaDB if MySQL is missing. Several
+// servers need MariaDB, because MySQL has other statements for replication, and no Galera.
 func findDatabase(kind Database) (server, installer string, err error) {
 	mysql, hasMySQL := findMySQL()
-	if hasMySQL && !kind.isPair() {
+	if hasMySQL && kind == OneServer {
 		return mysql, "", nil
 	}
 	server, err = findProgram("mariadbd")
@@ -139,7 +139,7 @@ func findDatabase(kind Database) (server, installer string, err error) {
 		return "", "", fmt.Errorf("rig: %s needs MariaDB, and this machine has MySQL only: %w", kind, errBesideMySQL)
 	case server != "": // and its installer is missing
 		return "", "", err
-	case kind.isPair():
+	case kind != OneServer:
 		return "", "", missing(string(kind) + " needs MariaDB: mariadbd")
 	default:
 		return "", "", missing("mysqld 8 or newer, or mariadbd")

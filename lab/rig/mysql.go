@@ -82,16 +82,20 @@ func onlyMariaDB() []string {
 type database struct {
 	*Server
 	programs
-	setUp  string    // statements, a line each, that run at each start
-	more   []string  // more settings of the server, not of the installer
-	conf   string    // the path of its configuration file; empty means none, not the default
-	origin *database // the data begin as a copy of origin's; nil means a new installation
+	setUp   string    // statements, a line each, that run at each start
+	more    []string  // more settings of the server, not of the installer
+	conf    string    // the path of its configuration file; empty means none, not the default
+	origin  *database // the data begin as a copy of origin's; nil means a new installation
+	members string    // the addresses of all nodes of its Galera cluster
 }
 
 func (r *Rig) addMySQL(found programs) {
-	if r.cfg.Database.isPair() {
+	switch {
+	case r.cfg.Database == GaleraCluster:
+		r.addGaleraCluster(found)
+	case r.cfg.Database.isPair():
 		r.addPair(found)
-	} else {
+	default:
 		r.addDatabase(found, "mysql")
 	}
 	r.addrs.MySQL = r.secrets.mysql(labUser, r.databases[0].addr)
@@ -129,7 +133,7 @@ func (d *database) install(ctx context.Context) error {
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
 	}, d.more)
 	if d.origin != nil { // its users and tables come with the copy
-		return awaitNil(ctx, "the first node serves", d.origin.probe)
+		return awaitNil(ctx, d.origin.name+" serves", d.origin.probe)
 	}
 	setUp := filepath.Join(d.dir, "setup.sql")
 	if err := os.WriteFile(setUp, []byte(d.setUp), 0o600); err != nil {

@@ -37,7 +37,7 @@ func (r *Rig) addReplica(i int) {
 
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
-	addrs.MySQL = r.mysqlOf(i)
+	addrs.MySQL, addrs.MySQLNodes = r.mysqlOf(i), ""
 	if r.cfg.RedisTopology == RedisSentinel {
 		addrs.SingleRedis = asParty(addrs.SingleRedis, name)
 	}

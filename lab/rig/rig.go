@@ -25,7 +25,7 @@ type Rig struct {
 	ports    ports
 	addrs    Addresses
 
-	databases  []*Server // one, or both nodes of a pair; also among the backends
+	databases  []*Server // one, or all nodes of a pair or cluster; also among the backends
 	backends   []*Server // MySQL, Redis, ZooKeeper, etcd
 	nginx      []*Server // one or none
 	prometheus []*Server // one or none
@@ -269,7 +269,7 @@ func (r *Rig) Servers() []*Server {
 	return slices.Concat(r.backends, r.nginx, r.prometheus, r.replicas)
 }
 
-// Server returns the server of that name. Names are mysql, mysql-2 (of a pair), redis-1,
+// Server returns the server of that name. Names are mysql, mysql-2 (of a pair or cluster), redis-1,
 // redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
 // pgbouncer, nginx, prometheus and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {

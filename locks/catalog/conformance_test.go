@@ -25,8 +25,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestTopologies runs the suite on the strategies of Redis behind Sentinel and with a cluster, and on those of
-// ZooKeeper and etcd with ensembles. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
+// TestTopologies runs the suite on the strategies of MySQL with a Galera cluster, of Redis behind Sentinel and
+// with a cluster, and on those of ZooKeeper and etcd with ensembles. It takes minutes, so it needs OVERSELL_TOPOLOGIES.
 func TestTopologies(t *testing.T) {
 	if os.Getenv("OVERSELL_TOPOLOGIES") == "" {
 		t.Skip("make topologies runs it")
@@ -37,6 +37,7 @@ func TestTopologies(t *testing.T) {
 	}{
 		"sentinel":  {func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel }, []string{"redis"}},
 		"cluster":   {func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, []string{"redis"}},
+		"Galera":    {func(c *rig.Config) { c.Database = rig.GaleraCluster }, []string{"mysql"}},
 		"TLS":       {func(c *rig.Config) { c.TLS = true }, []string{"mysql", "redis", "redlock", "zookeeper", "etcd"}},
 		"ensembles": {func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 }, []string{"zookeeper", "etcd"}},
 	} {

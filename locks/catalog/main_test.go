@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -43,8 +44,9 @@ type settings struct {
 
 // secured returns the clients' settings for a rig with TLS, and a DSN that uses them.
 func (c settings) secured() (config *tls.Config, dsn string, err error) {
+	dsn = cmp.Or(c.MySQLNodes, c.MySQL)
 	if c.Certificates == nil {
-		return nil, c.MySQL, nil
+		return nil, dsn, nil
 	}
 	authority, err := os.ReadFile(c.Certificates.CA)
 	if err != nil {
@@ -56,7 +58,7 @@ func (c settings) secured() (config *tls.Config, dsn string, err error) {
 	}
 	config = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{own}}
 	config.RootCAs.AppendCertsFromPEM(authority)
-	dsn, err = stock.SecureDSN(c.MySQL+"?tls=true", config, "")
+	dsn, err = stock.SecureDSN(dsn+"?tls=true", config, "")
 	return config, dsn, err
 }
 

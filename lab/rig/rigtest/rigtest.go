@@ -58,7 +58,7 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig), end ...func() er
 }
 
 // checkMySQL rejects MariaDB, and a MySQL older than OVERSELL_MYSQL, which `make test-mysql` sets.
-// It does not check a pair, which is always MariaDB.
+// It does not check a pair or cluster, which is always MariaDB.
 func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	want := os.Getenv("OVERSELL_MYSQL")
 	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
@@ -79,7 +79,7 @@ func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	return nil
 }
 
-// NeedsPair skips a test if its pair of databases is missing: MariaDB's packages conflict with
+// NeedsPair skips a test if its pair or cluster of databases is missing: MariaDB's packages conflict with
 // MySQL's. With CI set, NeedsPair skips no test, so the start of the test's rig fails. A skipped
 // test's name goes to the file in OVERSELL_LEFT_OUT, which tools/test.sh prints.
 func NeedsPair(tb testing.TB, database rig.Database) {
@@ -115,7 +115,7 @@ func prepare() {
 	os.Exit(0)
 }
 
-// Start starts servers for one test, and closes them at its end. NeedsPair may skip a pair's test.
+// Start starts servers for one test, and closes them at its end. NeedsPair may skip the test of a pair or cluster.
 func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	tb.Helper()
 	if cfg.Database != rig.OneServer {

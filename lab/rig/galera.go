@@ -1,0 +1,167 @@
+package rig
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // for the script
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed wsrep_sst_copy
+var galeraCopy string
+
+// addGaleraCluster adds three nodes. A DSN with all of them is for the replicas.
+func (r *Rig) addGaleraCluster(found programs) {
+	var nodes []*database
+	var addrs []string
+	for _, name := range []string{"mysql", "mysql-2", "mysql-3"} {
+		d := r.addDatabase(found, name)
+		nodes, addrs = append(nodes, d), append(addrs, d.addr)
+	}
+	r.joinGalera(nodes...)
+	r.addrs.MySQLNodes = r.secrets.mysql(labUser, strings.Join(addrs, ","))
+}
+
+// joinGalera makes a cluster of databases. The first one begins it, and each of the others starts
+// after the one before it, with a copy of its data.
+func (r *Rig) joinGalera(nodes ...*database) {
+	scripts := nodes[0].mkdir("galera")
+	script := nodes[0].write("galera/wsrep_sst_copy", galeraCopy)
+	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
+	// The cluster's name is a secret, in a file because every user can read arguments. With the
+	// name, another user's node could join and create a database user that may write files.
+	conf := nodes[0].write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
+	env := environment("PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"), "NODES="+r.dir)
+	var members []string
+	for range nodes {
+		members = append(members, r.takeAddr())
+	}
+	for i, d := range nodes {
+		d.conf, d.env = conf, env
+		d.members = strings.Join(members, ",")
+		d.more = append(d.more,
+			"--wsrep-on=ON", "--wsrep-provider="+d.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,
+			"--wsrep-node-address="+members[i], "--wsrep-sst-donor="+donors(nodes, i),
+			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
+			"--loose-plugin-wsrep-provider=OFF", // from MariaDB 11 on, it would replace wsrep_provider_options
+			fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s;gcache.size=16M", members[i], r.takeAddr()),
+		)
+		if i > 0 {
+			d.mkdir("data")
+			d.origin = nodes[i-1]
+		}
+		d.before = d.join
+	}
+}
+
+// donors returns the nodes that may give their data to node i, the last one first: replicas write at
+// the first one, and a donor is busy.
+func donors(nodes []*database, i int) string {
+	var names string
+	for _, d := range slices.Backward(nodes) {
+		if d != nodes[i] {
+			names += d.name + ","
+		}
+	}
+	return names // the comma at the end means: or any other
+}
+
+// join sets how the server joins the cluster at its next start. The first node begins the cluster at
+// its first start. A node that has run before must join those that run, with the position of its data.
+// Otherwise it would begin a second cluster, or copy all data.
+func (d *database) join() error {
+	d.args = slices.DeleteFunc(d.args, func(arg string) bool {
+		return strings.HasPrefix(arg, "--wsrep-cluster-address=") || strings.HasPrefix(arg, "--wsrep-start-position=")
+	})
+	_, err := os.Stat(filepath.Join(d.dir, "data", "grastate.dat"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && d.origin == nil:
+		d.args = append(d.args, "--wsrep-cluster-address=gcomm://")
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		d.args = append(d.args, "--wsrep-cluster-address=gcomm://"+d.members)
+		return nil
+	case err != nil:
+		return fmt.Errorf("rig: %w", err)
+	}
+	// Its users and tables are those of the cluster.
+	d.args = slices.DeleteFunc(d.args, func(arg string) bool { return strings.HasPrefix(arg, "--init-file=") })
+	d.args = append(d.args, "--wsrep-cluster-address=gcomm://"+d.members)
+	position, err := d.position()
+	d.args = append(d.args, "--wsrep-start-position="+position)
+	return err
+}
+
+var recovered = regexp.MustCompile(`WSREP: Recovered position: (\S+:\d+)`)
+
+// position returns the cluster's name and the number of the last transaction in the server's data.
+func (d *database) position() (string, error) {
+	recoverData := d.command
+	recoverData.args = append(slices.Clone(d.args), "--wsrep-recover")
+	log := d.name + "-recover.log"
+	if err := os.Remove(filepath.Join(d.rig.dir, log)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("rig: %w", err)
+	}
+	if err := d.rig.run(d.rig.ctx, "recover "+d.name, log, recoverData); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(d.rig.dir, log)) //nolint:gosec // in our folder
+	if err != nil {
+		return "", fmt.Errorf("rig: %w", err)
+	}
+	found := recovered.FindSubmatch(text)
+	if found == nil {
+		return "", fmt.Errorf("rig: %s has no position of Galera in its data, see %s", d.name, log)
+	}
+	return string(found[1]), nil
+}
+
+// Isolate cuts a node of a Galera cluster off from the other nodes, as a split network does, until
+// rejoin is called. Clients still reach the node. It returns when the node has noticed.
+func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Context) error, err error) {
+	s, err := r.Server(node)
+	if err != nil {
+		return nil, err
+	}
+	if !r.cfg.Database.isGalera() {
+		return nil, fmt.Errorf("rig: isolate %s: this rig has no Galera cluster", node)
+	}
+	admin := r.secrets.mysql(adminUser, s.addr)
+	isolate := func(ctx context.Context, on int, state string) error {
+		err := withMySQL(admin, func(db *sql.DB) error {
+			_, err := db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("rig: isolate %s: %w", node, err)
+		}
+		return awaitNil(ctx, node+" is "+state, func(ctx context.Context) error {
+			got, err := mysqlValue(ctx, admin, "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'")
+			if err == nil && got != state {
+				err = fmt.Errorf("it is %s", got)
+			}
+			return err
+		})
+	}
+	rejoin = func(ctx context.Context) error { return isolate(ctx, 0, "Synced") }
+	if err := isolate(ctx, 1, "Initialized"); err != nil {
+		return nil, errors.Join(err, rejoin(context.WithoutCancel(ctx)))
+	}
+	return rejoin, nil
+}
+
+// galeraLibraries returns possible paths of Galera's library: in an unpacked MariaDB, or installed.
+func galeraLibraries(mariadbd string) []string {
+	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
+		mariadbd = path
+	}
+	unpacked := filepath.Join(filepath.Dir(mariadbd), "..", "lib", "galera", "libgalera_smm.so")
+	return []string{unpacked, "/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
+}
