@@ -7,53 +7,65 @@ set -eu
 
 results=results/databases
 seeds=${SEEDS:-3}
-mysql=none,mutex,mutex-in-tx,for-update,share-mode,version-naive,version,version-admitted
-mysql=$mysql,db-row-naive,db-row-recursive,db-row-cleaned,db-row,db-row-fair,get-lock
-mysql=$mysql,atomic,skip-locked,buckets,reservation,combining
+mysql='none mutex mutex-in-tx for-update share-mode version-naive version version-admitted
+db-row-naive db-row-recursive db-row-cleaned db-row db-row-fair get-lock
+atomic skip-locked buckets reservation combining'
 # The lock of these is elsewhere, and they write their sales to MySQL.
-others=redis,redis-stock,zk
+others='redis redis-stock zk'
 hazards=race,replica-race,early-release,deadlock,nesting,cas-storm,polling,crash,overrun,foreign-unlock
 hazards=$hazards,pause,pause-at-read,starved,lost-reply,dead-waiter,renewal-reply,operator
 hazards=$hazards,operator-at-write,write-behind,restart,database-down
 fenced=pause,pause-at-read,starved,operator,operator-at-write
 
-words() { echo "$1" | tr , ' '; }
-
-# completed runs a command of oversell. Status 1 may be a verdict that contradicts a card, and status 2
-# an inconclusive run: oversell docs reports both in the end.
-completed() {
+# on NAME COMMAND... runs a command with this database first in PATH. Status 1 of oversell may be a
+# verdict that contradicts a card, and status 2 an inconclusive run: oversell docs reports both in the end.
+on() (
+	[ "$1" = installed ] || PATH=$(tools/real-mysql.sh "$1"):$PATH
+	shift
 	status=0
-	echo "$*" >&2
 	"$@" || status=$?
 	[ "$status" -le 2 ] || exit "$status"
+)
+
+# break_on runs the hazards on one database.
+break_on() {
+	to=$results/$1 all=$hazards
+	# The follower of stale-read is always a MariaDB.
+	case $1 in mysql*) ;; *) all=$all,stale-read ;; esac
+	# shellcheck disable=SC2086 # words
+	on "$1" bin/oversell break "$all" $mysql $others --seeds "$seeds" --keep "$to" >"$to/matrix.txt"
+	on "$1" bin/oversell break "$fenced" db-row db-row-fair redis --fenced --seeds "$seeds" --keep "$to" >"$to/matrix.txt"
 }
 
-# recorded runs everything on the database that is first in PATH, and stores it in a folder.
-recorded() {
-	to=$results/$1 all=$hazards
-	mkdir -p "$to"
-	# The follower of this hazard is always a MariaDB.
-	case $1 in mysql*) ;; *) all=$all,stale-read ;; esac
-	# shellcheck disable=SC2046 # words
-	completed bin/oversell break "$all" $(words "$mysql,$others") --seeds "$seeds" --keep "$to" >"$to/break.txt"
-	completed bin/oversell break "$fenced" db-row db-row-fair redis --fenced --seeds "$seeds" --keep "$to" >"$to/fenced.txt"
+# compare measures each strategy of MySQL three times. Nothing else must run.
+compare() {
 	for run in 1 2 3; do
-		[ -e "$to/speed-$run.json" ] && continue
-		# shellcheck disable=SC2046 # words
-		completed bin/oversell run $(words "$mysql") --quiet --loops 10 --wait 60s --json "$to/speed-$run.json" >"$to/speed.txt"
+		[ -e "$results/$1/speed-$run.json" ] && continue
+		echo "comparison $run of 3 on $1"
+		# shellcheck disable=SC2086 # words
+		on "$1" bin/oversell run $mysql --quiet --loops 10 --wait 60s --json "$results/$1/speed-$run.json" >"$results/$1/speed.txt"
 	done
 }
 
-for server in installed mariadb mysql8 mysql; do
-	(
-		if [ "$server" != installed ]; then
-			status=0
-			bin=$(tools/real-mysql.sh "$server") || status=$?
-			[ "$status" != 75 ] || { echo "WARNING: $server was left out: it could not be downloaded (see above)." >&2 && exit 0; }
-			[ "$status" = 0 ] || exit "$status"
-			PATH=$bin:$PATH
-		fi
-		recorded "$server"
-	)
+there=''
+for name in installed mariadb mysql8 mysql; do
+	status=0
+	[ "$name" = installed ] || tools/real-mysql.sh "$name" >/dev/null || status=$?
+	case $status in
+	0) there="$there $name" && mkdir -p "$results/$name" ;;
+	75) echo "WARNING: $name was left out: it could not be downloaded (see above)." >&2 ;;
+	*) exit "$status" ;;
+	esac
 done
+
+# The experiments mostly wait for leases, so all databases run at the same time.
+running=''
+trap 'wait; exit 130' INT
+for name in $there; do
+	echo "hazards on $name: see $results/$name/progress.txt"
+	break_on "$name" 2>>"$results/$name/progress.txt" &
+	running="$running $!"
+done
+for job in $running; do wait "$job"; done
+for name in $there; do compare "$name"; done
 bin/oversell docs --databases "$results"
