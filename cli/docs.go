@@ -66,7 +66,9 @@ func docsCommand() *cobra.Command {
 				from   string
 				record func(from string) error
 			}{
-				{record, recordClaims}, {runs, recordRuns}, {searches, recordSearches},
+				{record, recordClaims},
+				{runs, recordRuns},
+				{searches, recordSearches},
 				{databases, func(from string) error { return recordDatabases(cmd.Context(), from) }},
 			} {
 				if first.from == "" {

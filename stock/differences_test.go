@@ -1,12 +1,14 @@
 package stock_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -47,10 +49,43 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%s on %s: %s, want %s", test.statement, version, got, want)
 		}
 	}
+	if got, want := locksDeadlock(t, db), map[bool]string{true: "error 1213", false: "error 3058"}[isMariaDB]; got != want {
+		t.Errorf("a deadlock of GET_LOCK on %s: %s, want %s", version, got, want)
+	}
+}
+
+// locksDeadlock lets two sessions wait for each other's lock, and returns the answer to the second.
+func locksDeadlock(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	a, err := db.Conn(t.Context())
+	must(t, err)
+	b, err := db.Conn(t.Context())
+	must(t, err)
+	defer func() { _, _ = a.Close(), b.Close() }()
+	valueOf(t, a, "SELECT GET_LOCK('a', 60)")
+	valueOf(t, b, "SELECT GET_LOCK('b', 60)")
+	id := valueOf(t, a, "SELECT CONNECTION_ID()")
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		_ = a.QueryRowContext(t.Context(), "SELECT GET_LOCK('b', 60)").Scan(new(sql.NullString))
+	}()
+	for valueOf(t, db, "SELECT state FROM information_schema.processlist WHERE id = "+id) != "User lock" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	answer := valueOf(t, b, "SELECT GET_LOCK('a', 60)")
+	valueOf(t, b, "SELECT RELEASE_LOCK('b')")
+	<-waits
+	return answer
+}
+
+// querier is a database, or one of its connections.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // valueOf returns the value of a statement, or the number of its error.
-func valueOf(t *testing.T, db *sql.DB, statement string) string {
+func valueOf(t *testing.T, db querier, statement string) string {
 	t.Helper()
 	var value sql.NullString
 	err := db.QueryRowContext(t.Context(), statement).Scan(&value)
