@@ -223,7 +223,9 @@ func speed(ratios []float64) string {
 		return ""
 	}
 	ratios = slices.Sorted(slices.Values(ratios))
-	median, least, most := twoDigits(ratios[len(ratios)/2]), twoDigits(ratios[0]), twoDigits(ratios[len(ratios)-1])
+	half := len(ratios) / 2
+	middle := (ratios[len(ratios)-1-half] + ratios[half]) / 2
+	median, least, most := twoDigits(middle), twoDigits(ratios[0]), twoDigits(ratios[len(ratios)-1])
 	if least == most {
 		return median
 	}
