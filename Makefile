@@ -116,6 +116,11 @@ matrix: build ## copy the verdicts of make break into docs/matrix.json and docs/
 	cp results/matrix.json docs/matrix.json
 	bin/oversell docs
 
+# It unpacks the other databases into a cache folder, takes half an hour, and continues after an interruption.
+.PHONY: databases
+databases: servers build ## run the hazards of the database on other versions of MySQL and MariaDB, SEEDS times (3); docs/databases.json
+	SEEDS=$(SEEDS) sh tools/databases.sh
+
 # For a new or changed strategy.
 .PHONY: claims
 claims: servers build ## run every hazard on one strategy, SEEDS times: make claims strategy=redis; writes docs/matrix.json

@@ -153,6 +153,7 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
 		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
 		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "bin/oversell docs --runs results/break"},
+		"make databases SEEDS=1": {file: "Makefile", as: "sh tools/databases.sh"}, // it would replace docs/databases.json
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
 		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,

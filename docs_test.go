@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
 )
 
 const (
@@ -94,19 +98,8 @@ func TestReadmesQuoteTheBench(t *testing.T) {
 // difference to the originals.
 func TestDocsAreCurrent(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	program := build(t)
-	if err := os.CopyFS(filepath.Join(folder, "docs"), os.DirFS("docs")); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{"README.md", "README.zh-CN.md"} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(read(t, file)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	generate := exec.CommandContext(t.Context(), program, "docs")
-	generate.Dir = folder
-	if out, err := generate.CombinedOutput(); err != nil {
+	program, folder := build(t), copyDocs(t)
+	if out, err := generate(t, program, folder); err != nil {
 		t.Fatalf("oversell docs: %v\n%s", err, out)
 	}
 	documented(t, program)
@@ -115,6 +108,58 @@ func TestDocsAreCurrent(t *testing.T) {
 			t.Errorf("%s: the generated parts are stale: run make docs", file)
 		}
 	}
+}
+
+// TestDatabasesAgreeWithCards checks that no document can be generated from a recorded verdict on
+// another database that contradicts a card.
+func TestDatabasesAgreeWithCards(t *testing.T) {
+	t.Parallel()
+	program, folder := build(t), copyDocs(t)
+	file := filepath.Join(folder, "docs", "databases.json")
+	all, err := matrix.ReadDatabases(strings.NewReader(read(t, file)))
+	if err != nil || len(all.Servers) == 0 {
+		t.Fatalf("%d servers, %v", len(all.Servers), err)
+	}
+	for _, row := range all.Servers[0].Rows {
+		if row.Strategy == "none" {
+			row.Summaries["race"] = matrix.Summary{Runs: 3, Verdict: experiment.Safe}
+		}
+	}
+	var wrong bytes.Buffer
+	if err := all.WriteJSON(&wrong, matrix.Matrix{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, wrong.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := generate(t, program, folder)
+	if want := "none, race: the card claims that this breaks it, but it failed only in 0 of 3 runs."; err == nil || !strings.Contains(out, want) {
+		t.Errorf("oversell docs: %v, %s, want %q", err, out, want)
+	}
+}
+
+// copyDocs copies the documents into a folder.
+func copyDocs(t *testing.T) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := os.CopyFS(filepath.Join(folder, "docs"), os.DirFS("docs")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(read(t, file)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// generate writes the generated parts of the documents in a folder.
+func generate(t *testing.T, program, folder string) (out string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, "docs")
+	command.Dir = folder
+	text, err := command.CombinedOutput()
+	return string(text), err
 }
 
 // build builds the program oversell and returns its path.

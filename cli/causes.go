@@ -67,7 +67,7 @@ func causes() []cause {
 		{either(is(syscall.ECONNREFUSED), says("connection refused")), "nothing listens at the address: start the server, or correct {address}"},
 		{either(is(syscall.EHOSTUNREACH, syscall.ENETUNREACH), says("no route to host", "network is unreachable")), "the network has no route to the address: correct {address}, or check the network"},
 		{either(is(context.DeadlineExceeded), says("i/o timeout", "deadline exceeded")), "the server does not answer: check that it runs, the address in {address}, and firewalls"},
-		{says("EOF", "connection reset", "invalid connection", "bad connection", "broken pipe", "connection closed"), "the server closed the connection: check that it is ready, and that it expects connections with TLS at this port if and only if this replica uses TLS"},
+		{says("EOF", "connection reset", "invalid connection", "bad connection", "broken pipe", "connection closed"), "the server, or a proxy before it, closed the connection: check that the server is ready, that the proxy reaches it, and that the port expects TLS if and only if this replica uses TLS"},
 	}
 }
 

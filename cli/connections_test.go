@@ -114,12 +114,12 @@ func TestConnections(t *testing.T) {
 		{
 			"no TLS",
 			map[string]string{"ZK_CA_FILE": "", "ZK_CERT_FILE": "", "ZK_KEY_FILE": "", "ETCD_CA_FILE": ""},
-			sameOn("the server closed the connection: check that it is ready, and that it expects connections with TLS at this port if and only if this replica uses TLS (", "ZK", "ETCD"),
+			sameOn("the server, or a proxy before it, closed the connection: check that the server is ready, that the proxy reaches it, and that the port expects TLS if and only if this replica uses TLS (", "ZK", "ETCD"),
 		},
 		{
 			"TLS at a port without",
 			map[string]string{"ZK_SERVERS": c.rig.Addresses().Zookeeper[0] + "/app"},
-			map[string]string{"zookeeper": "the server closed the connection: check that it is ready, and that it expects"},
+			map[string]string{"zookeeper": "the server, or a proxy before it, closed the connection: check that the server is ready"},
 		},
 		{
 			"nothing listens",

@@ -40,6 +40,8 @@ func generatedParts() []generated {
 		{"docs/strategies.md", "strategies", strategies(false)},
 		{"docs/strategies.zh-CN.md", "strategies", strategies(true)},
 		{"docs/faults.md", "matrix", writeMatrix},
+		{"docs/faults.md", "databases", writeDatabases},
+		{"docs/production.md", "speeds", writeSpeeds},
 		{"docs/libraries.md", "libraries", writeLibraries},
 		{"docs/incidents.md", "incidents", writeIncidents},
 		{"docs/course/comparison.md", "costs", writeCosts(false)},
@@ -53,25 +55,26 @@ func generatedParts() []generated {
 
 // docsCommand writes the generated parts of the documents. Only developers need this command.
 func docsCommand() *cobra.Command {
-	var record, runs, searches string
+	var record, runs, searches, databases string
 	cmd := &cobra.Command{
 		Use:    "docs",
 		Short:  "Write the generated parts of the documents in this folder again",
 		Args:   noArgs,
 		Hidden: true,
-		RunE: func(*cobra.Command, []string) error {
-			if record != "" {
-				if err := recordClaims(record); err != nil {
-					return fmt.Errorf("docs: %w", err)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, first := range []struct {
+				from   string
+				record func(from string) error
+			}{
+				{record, recordClaims},
+				{runs, recordRuns},
+				{searches, recordSearches},
+				{databases, func(from string) error { return recordDatabases(cmd.Context(), from) }},
+			} {
+				if first.from == "" {
+					continue
 				}
-			}
-			if runs != "" {
-				if err := recordRuns(runs); err != nil {
-					return fmt.Errorf("docs: %w", err)
-				}
-			}
-			if searches != "" {
-				if err := recordSearches(searches); err != nil {
+				if err := first.record(first.from); err != nil {
 					return fmt.Errorf("docs: %w", err)
 				}
 			}
@@ -86,6 +89,7 @@ func docsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&record, "record", "", "first add the results of `FILE`, from break --json, to docs/matrix.json")
 	cmd.Flags().StringVar(&runs, "runs", "", "first copy one run for each verdict from `FOLDER`, of break --keep, to "+recordedRuns)
 	cmd.Flags().StringVar(&searches, "searches", "", "first add the results of `FILE`, from explore --all --json, to "+recordedSearches)
+	cmd.Flags().StringVar(&databases, "databases", "", "first write the results in the folders of `FOLDER`, of make databases, to "+recordedDatabases)
 	return cmd
 }
 

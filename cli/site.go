@@ -51,7 +51,9 @@ func recordedSite() (site dash.Site, err error) {
 	runs, errRuns := readRuns()
 	site.Runs = runs
 	site.Matrix, site.About, err = readMatrix(recordedMatrix)
-	if err := errors.Join(err, errSteps, errRuns); err != nil {
+	databases, errDatabases := readDatabases()
+	site.Databases = databases
+	if err := errors.Join(err, errSteps, errRuns, errDatabases); err != nil {
 		return site, err
 	}
 	for _, card := range catalog.Cards() {

@@ -37,6 +37,11 @@ func TestSite(t *testing.T) {
 	}
 	t.Logf("%s", out)
 	checkFiles(t, folder)
+	for file, title := range map[string]string{"break/index.html": "The recorded verdicts on other databases", "zh/break/index.html": "其他数据库上记录的判定"} {
+		if text := read(t, filepath.Join(folder, file)); !strings.Contains(text, title) || !strings.Contains(text, "MySQL 9.7") {
+			t.Errorf("%s does not have the verdicts on MySQL 9.7 under %q", file, title)
+		}
+	}
 	tab, requests := offline(t)
 	stepEach(t, tab, "file://"+folder, catalog.Cards())
 	stepEach(t, tab, "file://"+folder+"/zh", catalog.Cards()[:5]) // with the same code and script

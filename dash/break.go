@@ -29,6 +29,7 @@ type breaks struct {
 
 	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
 	about      matrix.About                 // of the recorded runs
+	databases  []matrix.Column              // of docs/databases.json
 	recordings func() map[resultKey]experiment.Result
 }
 
@@ -92,20 +93,21 @@ func newBreaks(s *Server) *breaks {
 	// A result's page may stay open while the lab restarts. The page loads a run only if the run
 	// has a new number. So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
-	b.recorded, b.about = recordedVerdicts()
+	b.recorded, b.about, b.databases = recordedVerdicts()
 	b.recordings = sync.OnceValue(recordedRuns)
 	b.now.Unable = s.Binary == ""
 	s.hub.open("break", b.all)
 	s.hub.open("result", b.resultMessages)
 	s.showWithGroups("/dash/break", "break", Text{"Break", "破坏"}, func(r *http.Request, groups []group) any {
 		data := struct {
-			Hazards  []hazard
-			Groups   []group
-			Filter   matrixFilter
-			Recorded matrix.About
-			Matrix   matrixView
-			Now      breakState
-		}{Hazards: hazards(), Groups: groups, Filter: b.filter(r), Recorded: b.about}
+			Hazards   []hazard
+			Groups    []group
+			Filter    matrixFilter
+			Recorded  matrix.About
+			Databases []matrix.Column
+			Matrix    matrixView
+			Now       breakState
+		}{Hazards: hazards(), Groups: groups, Filter: b.filter(r), Recorded: b.about, Databases: b.databases}
 		s.hub.send("break", func() []message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
 		return data
 	})
@@ -115,10 +117,11 @@ func newBreaks(s *Server) *breaks {
 	return b
 }
 
-func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About) {
+func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Column) {
 	m, about, err := matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
-	if err != nil {
-		panic(err) // a test reads the embedded matrix
+	databases, errDatabases := matrix.ReadDatabases(bytes.NewReader(docs.Databases))
+	if err := errors.Join(err, errDatabases); err != nil {
+		panic(err) // a test reads the embedded files
 	}
 	verdicts := map[resultKey]matrix.Summary{}
 	for _, row := range m.Rows {
@@ -126,7 +129,7 @@ func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About) {
 			verdicts[resultKey{hazard, row.Strategy, row.Fenced}] = s
 		}
 	}
-	return verdicts, about
+	return verdicts, about, databases.Columns(m)
 }
 
 // recordedRuns returns the runs of docs/recorded, with their recordings.

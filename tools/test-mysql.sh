@@ -35,6 +35,7 @@ mysql() (
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestMySQL' ./locks/explore
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestExercises$/^mysql$' ./lab/exercise
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(CachingSHA2|MySQLProxy)$' ./cli
 	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row
 	grep -qE '"mysql": "(9|[1-9][0-9])\.[^M]*"' "$results" || {
 		echo "the comparison ran on another server: $(grep -m 1 '"mysql":' "$results")" >&2
@@ -47,6 +48,7 @@ mariadb() (
 	bring mariadb || return 0
 	mariadbd --no-defaults --version
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./locks/local
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestDifferences$' ./stock
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestExercises$/^mysql$' ./lab/exercise
 	tested bin/oversell break --quiet early-release mutex-in-tx
 )

@@ -32,9 +32,9 @@ type Summary struct {
 	Failed       int                `json:"failed"`                 // runs in which the hazard did harm
 	Inconclusive int                `json:"inconclusive,omitempty"` // number of runs
 	Agrees       bool               `json:"agrees"`
-	Why          api.Text           `json:"why"` // of the first run with the verdict
-	Command      string             `json:"command"`
-	Seeds        []int64            `json:"seeds"`
+	Why          api.Text           `json:"why,omitzero"` // of the first run with the verdict
+	Command      string             `json:"command,omitempty"`
+	Seeds        []int64            `json:"seeds,omitempty"`
 }
 
 // Summarise makes the matrix of the results.
@@ -78,13 +78,17 @@ func (s Summary) with(result experiment.Result) Summary {
 	if first || worse(result.Verdict, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
-	// A strategy that claims protection agrees only if no run failed. A claimed flaw depends on
-	// timing, so the flaw may fail to show in one run of twenty.
-	s.Agrees = s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
+	s.Agrees = s.agrees()
 	if s.Claim == experiment.Breaks && s.Failed == 0 {
 		s.Verdict = experiment.NotShown
 	}
 	return s
+}
+
+// agrees compares the runs with the claim. A strategy that claims protection agrees only if no run
+// failed. A claimed flaw depends on timing, so the flaw may fail to show in one run of twenty.
+func (s Summary) agrees() bool {
+	return s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
 }
 
 func worse(a, b experiment.Verdict) bool {

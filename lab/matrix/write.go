@@ -119,9 +119,6 @@ func (s Summary) markdown(ok bool) string {
 	if !ok {
 		return ""
 	}
-	text := string(s.Verdict)
-	if s.Verdict.Failed() && s.Failed < s.Runs {
-		text += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
-	}
+	text := s.words()
 	return map[string]string{"": text, "agrees": "**" + text + "**", "contradicts": "**" + text + " ≠**"}[s.agreement()]
 }

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
+	"oversell/lab/report"
+	"oversell/locks/catalog"
+)
+
+const recordedDatabases = "docs/databases.json" // of make databases
+
+// recordDatabases writes docs/databases.json. Each folder in from has the results of one database:
+// those of break --keep, and the reports speed-*.json of run --json.
+func recordDatabases(ctx context.Context, from string) error {
+	folders, err := filepath.Glob(filepath.Join(from, "*", ""))
+	if err != nil {
+		return err
+	}
+	machine := report.ThisMachine(ctx)
+	all := matrix.Databases{Date: time.Now().Format(time.DateOnly), Machine: machine.String()}
+	for _, folder := range folders {
+		d, err := readDatabase(folder)
+		if err != nil {
+			return err
+		}
+		all.Servers = append(all.Servers, d)
+	}
+	if len(all.Servers) == 0 {
+		return fmt.Errorf("%s has no results: run `make databases` first", from)
+	}
+	slices.SortFunc(all.Servers, func(a, b matrix.Database) int { return strings.Compare(a.Name(), b.Name()) })
+	recorded, _, err := readMatrix(recordedMatrix)
+	if err != nil {
+		return err
+	}
+	return report.WriteFile(recordedDatabases, func(w io.Writer) error { return all.WriteJSON(w, recorded) })
+}
+
+// readDatabase reads the results of one database. It leaves out results of other servers: some
+// hazards need MariaDB even if the others run on MySQL.
+func readDatabase(folder string) (d matrix.Database, err error) {
+	store, err := experiment.OpenStore(folder)
+	if err != nil {
+		return d, err
+	}
+	results := store.Results()
+	if len(results) == 0 {
+		return d, fmt.Errorf("%s has no results: run `make databases` again", folder)
+	}
+	d.Version = results[0].MySQL
+	results = slices.DeleteFunc(slices.Clone(results), func(r experiment.Result) bool { return r.MySQL != d.Version })
+	slices.SortStableFunc(results, func(a, b experiment.Result) int { return positionOf(a) - positionOf(b) })
+	d.Matrix = matrix.Summarise(results)
+	if lines := d.Uneven(); len(lines) > 0 {
+		return d, fmt.Errorf("%s is not complete, run `make databases` again: %s", folder, strings.Join(lines, "; "))
+	}
+	d.Speeds, err = readSpeeds(folder, d.Version)
+	return d, err
+}
+
+func positionOf(r experiment.Result) int {
+	return rowPosition(matrix.Row{Strategy: r.Strategy, Fenced: r.Fenced})
+}
+
+// readSpeeds reads the reports of a folder. A machine is not equally fast in each run, so a speed is
+// the throughput as a multiple of that of atomic in the same run.
+func readSpeeds(folder, version string) (map[string][]float64, error) {
+	reports, err := filepath.Glob(filepath.Join(folder, "speed-*.json"))
+	if err != nil {
+		return nil, err
+	}
+	speeds := map[string][]float64{}
+	for _, file := range reports {
+		text, err := os.ReadFile(file) //nolint:gosec // a result of make databases
+		if err != nil {
+			return nil, err
+		}
+		var run []report.Result
+		if err := json.Unmarshal(text, &run); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		i := slices.IndexFunc(run, func(r report.Result) bool { return r.Strategy == "atomic" && r.ThroughputPerS > 0 })
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no throughput of atomic", file)
+		}
+		for _, r := range run {
+			if r.Versions["mysql"] != version || r.Errors > 0 {
+				return nil, fmt.Errorf("%s: %s ran on %s with %d errors, want none on %s", file, r.Strategy, r.Versions["mysql"], r.Errors, version)
+			}
+			speeds[r.Strategy] = append(speeds[r.Strategy], r.ThroughputPerS/run[i].ThroughputPerS)
+		}
+	}
+	return speeds, nil
+}
+
+// readDatabases reads docs/databases.json. It returns an error if a verdict contradicts a card.
+func readDatabases() (all matrix.Databases, err error) {
+	text, err := os.ReadFile(recordedDatabases)
+	if err != nil {
+		return all, err
+	}
+	if all, err = matrix.ReadDatabases(bytes.NewReader(text)); err != nil {
+		return all, fmt.Errorf("%s: %w", recordedDatabases, err)
+	}
+	for _, d := range all.Servers {
+		for _, line := range d.ClaimedBy(cardsClaim).Contradictions() {
+			err = errors.Join(err, fmt.Errorf("%s: %s: %s", recordedDatabases, d.Name(), line))
+		}
+	}
+	return all, err
+}
+
+// cardsClaim returns what the cards of the catalogue claim now.
+func cardsClaim(hazard, strategy string, fenced bool) experiment.Claim {
+	cards, all := catalog.Cards(), experiment.All()
+	c := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == strategy })
+	e := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == hazard })
+	if c < 0 || e < 0 {
+		return experiment.Silent
+	}
+	return all[e].Claim(experiment.Card{Card: cards[c]}, fenced)
+}
+
+func writeDatabases(w io.Writer) error {
+	all, err := readDatabases()
+	if err != nil {
+		return err
+	}
+	recorded, _, err := readMatrix(recordedMatrix)
+	if err != nil {
+		return err
+	}
+	return all.WriteMarkdown(w, recorded)
+}
+
+func writeSpeeds(w io.Writer) error {
+	all, err := readDatabases()
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, c := range catalog.Cards() {
+		ids = append(ids, c.ID)
+	}
+	return all.WriteSpeeds(w, ids)
+}

@@ -1,0 +1,99 @@
+package matrix
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+)
+
+// summaries returns a row with a summary of each hazard.
+func summaries(strategy string, of map[string]Summary) Row {
+	return Row{Strategy: strategy, Summaries: of}
+}
+
+// TestDatabases compares a database with a matrix, and writes the table of it.
+func TestDatabases(t *testing.T) {
+	t.Parallel()
+	safe := Summary{Verdict: experiment.Safe, Runs: 20, Agrees: true, Why: api.Text{EN: "2 sold."}, Command: "oversell break x", Seeds: []int64{1}}
+	broken := func(failed, runs int) Summary {
+		return Summary{Verdict: experiment.Broken, Failed: failed, Runs: runs, Agrees: true, Why: api.Text{EN: "2 sold, 1 taken."}}
+	}
+	hazards := []string{"race", "pause", "crash", "restart"}
+	recorded := Matrix{Hazards: hazards, Rows: []Row{
+		summaries("atomic", map[string]Summary{"race": safe, "crash": safe}),
+		summaries("none", map[string]Summary{"race": broken(20, 20), "pause": broken(10, 20), "crash": safe}),
+	}}
+	all := Databases{Date: "2026-11-25", Machine: "linux/amd64", Servers: []Database{
+		{Version: "9.7.4-2", Matrix: Matrix{Hazards: hazards, Rows: []Row{
+			summaries("atomic", map[string]Summary{"race": safe, "crash": broken(1, 3)}),
+			summaries("none", map[string]Summary{"race": broken(3, 3), "pause": safe, "restart": safe}), // restart is not recorded
+		}}, Speeds: map[string][]float64{"atomic": {1, 1, 1}, "none": {0.987, 1.24, 0.0312}}},
+		{Version: "10.11.19-MariaDB-0+deb12u1"},
+	}}
+	var out bytes.Buffer
+	if err := all.WriteJSON(&out, recorded); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Count(text, `"why"`) != 1 || !strings.Contains(text, "2 sold, 1 taken.") || strings.Contains(text, "seeds") {
+		t.Errorf("only the verdict that differs needs its reason:\n%s", text)
+	}
+	all, err := ReadDatabases(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.WriteMarkdown(&out, recorded); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.WriteSpeeds(&out, []string{"none", "redis", "atomic"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `Seeds: 20. 2026-11-25; linux/amd64.
+
+|  | MySQL 9.7 | MariaDB 10.11 |
+|---|--:|--:|
+| verdicts | 4 | 0 |
+| the same as above | 3 | 0 |
+| different | 1 | 0 |
+
+- MySQL 9.7: version 9.7.4-2.
+  - crash, atomic: broken 1/3 here, safe in the matrix.
+- MariaDB 10.11: version 10.11.19-MariaDB-0+deb12u1.
+|  | MySQL 9.7 | MariaDB 10.11 |
+|---|--:|--:|
+| ` + "`none`" + ` | 0.99 (0.031-1.2) |  |
+| ` + "`atomic`" + ` | 1.0 |  |
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if zh := all.Columns(recorded)[0].Different[0].Sentence().ZH; zh != "crash，atomic：这里是被破坏 1/3，矩阵中是安全" {
+		t.Errorf("in Chinese: %s", zh)
+	}
+}
+
+// TestClaimedBy checks a recorded verdict against the claim of a changed card.
+func TestClaimedBy(t *testing.T) {
+	t.Parallel()
+	m := Matrix{Hazards: []string{"race"}, Rows: []Row{
+		summaries("none", map[string]Summary{"race": {Verdict: experiment.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
+	}}
+	for claim, contradictions := range map[experiment.Claim]int{experiment.Breaks: 0, experiment.Silent: 0, experiment.Protects: 1} {
+		changed := m.ClaimedBy(func(string, string, bool) experiment.Claim { return claim })
+		if lines := changed.Contradictions(); len(lines) != contradictions {
+			t.Errorf("claim %q: %q, want %d contradictions", claim, lines, contradictions)
+		}
+	}
+}
+
+func TestUneven(t *testing.T) {
+	t.Parallel()
+	m := Matrix{Hazards: []string{"race", "pause"}, Rows: []Row{
+		summaries("none", map[string]Summary{"race": {Runs: 3}, "pause": {Runs: 2}}),
+	}}
+	if lines := m.Uneven(); len(lines) != 1 || lines[0] != "none, pause: 2 of 3 runs" {
+		t.Errorf("%q", lines)
+	}
+}
