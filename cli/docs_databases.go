@@ -97,8 +97,11 @@ func readSpeeds(folder, version string) (map[string][]float64, error) {
 			return nil, fmt.Errorf("%s has no throughput of atomic", file)
 		}
 		for _, r := range run {
-			if r.Versions["mysql"] != version || r.Errors > 0 {
-				return nil, fmt.Errorf("%s: %s ran on %s with %d errors, want none on %s", file, r.Strategy, r.Versions["mysql"], r.Errors, version)
+			if r.Versions["mysql"] != version {
+				return nil, fmt.Errorf("%s: %s ran on %s, not on %s", file, r.Strategy, r.Versions["mysql"], version)
+			}
+			if r.Errors > 0 { // requests that gave up were not served
+				continue
 			}
 			speeds[r.Strategy] = append(speeds[r.Strategy], r.ThroughputPerS/run[i].ThroughputPerS)
 		}

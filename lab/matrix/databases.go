@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,7 +216,7 @@ func writeTable(out io.Writer, rows [][]string) {
 	}
 }
 
-// speed returns the median and the range, with two digits.
+// speed returns the median and the range.
 func speed(ratios []float64) string {
 	if len(ratios) == 0 {
 		return ""
@@ -232,10 +231,10 @@ func speed(ratios []float64) string {
 	return fmt.Sprintf("%s (%s-%s)", median, least, most)
 }
 
+// twoDigits rounds to two digits, and to hundredths at most.
 func twoDigits(x float64) string {
-	if x <= 0 {
-		return "0"
+	if x >= 1 {
+		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
-	digits := max(0, 1-int(math.Floor(math.Log10(x))))
-	return strconv.FormatFloat(x, 'f', digits, 64)
+	return strconv.FormatFloat(x, 'f', 2, 64)
 }

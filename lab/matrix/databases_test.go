@@ -63,7 +63,7 @@ func TestDatabases(t *testing.T) {
 - MariaDB 10.11: version 10.11.19-MariaDB-0+deb12u1.
 |  | MySQL 9.7 | MariaDB 10.11 |
 |---|--:|--:|
-| ` + "`none`" + ` | 0.99 (0.031-1.2) |  |
+| ` + "`none`" + ` | 0.99 (0.03-1.2) |  |
 | ` + "`atomic`" + ` | 1.0 |  |
 `
 	if got := out.String(); got != want {
