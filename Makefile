@@ -61,9 +61,10 @@ test: servers browser compiler build lint ## lint, vet, and all tests with the r
 	cd adapters && $(GO) vet $(TAGS) ./... && $(GO) build $(TAGS) ./...
 
 # Debian has MariaDB in place of MySQL.
-.PHONY: test-mysql
-test-mysql: servers build ## the tests of MySQL, on a current MySQL and MariaDB, which it unpacks into a cache folder
-	GO=$(GO) sh tools/test-mysql.sh
+.PHONY: test-mysql test-current-mysql test-current-mariadb
+test-mysql: test-current-mysql test-current-mariadb ## the tests of MySQL, on a current MySQL and MariaDB, which it unpacks into a cache folder
+test-current-mysql test-current-mariadb: test-current-%: servers build
+	GO=$(GO) sh tools/test-mysql.sh $*
 
 .PHONY: up
 up: ## start the lab in Docker instead; docker compose down --volumes ends it

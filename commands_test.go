@@ -45,7 +45,7 @@ func runners() map[string]runner {
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
 		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},
 		"make test":                               {file: ".ci/run", as: "make test\n"},
-		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=2 --output-sync test-mysql lint\n"},
+		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
 
 		"make up": docker("docker/up.sh"),

@@ -91,8 +91,8 @@ func Indeterminate(err error) error {
 	var answer *mysql.MySQLError
 	var dial *net.OpError
 	var before *notConnected
-	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn) || errors.As(err, &before)
-	if before == nil && errors.As(err, &answer) {
+	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
+	if errors.As(err, &answer) {
 		// A server may return these after the commit: the first three when it shuts down, the last one when
 		// a node of Galera loses the others.
 		nothing = !slices.Contains([]uint16{interrupted, shutdown, killed, duringCommit}, answer.Number)
@@ -100,7 +100,7 @@ func Indeterminate(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errNotConnected):
+	case errors.As(err, &before):
 		return &Unavailable{Backend: "mysql", Err: err}
 	case nothing:
 		return NothingWritten(context.Background(), err)

@@ -27,9 +27,6 @@ const (
 	syncWait = "wsrep_sync_wait"
 )
 
-// errNotConnected is in the chain of an error before any statement was sent.
-var errNotConnected = errors.New("no node can be used")
-
 // unwrapped returns the address of a DSN as it was written. The driver takes a list of hosts for one
 // IPv6 address, and adds brackets and a port: [a:3306,b:3306]:3306.
 func unwrapped(addr string) string {
@@ -110,7 +107,7 @@ func (g *galera) Connect(ctx context.Context) (driver.Conn, error) {
 		g.fail(node)
 		errs = append(errs, fmt.Errorf("%s: %w", g.addrs[node], err))
 	}
-	return nil, fmt.Errorf("%w: %w", errNotConnected, errors.Join(errs...))
+	return nil, fmt.Errorf("no node can be used: %w", errors.Join(errs...))
 }
 
 func (g *galera) connect(ctx context.Context, node int) (fullConn, error) {

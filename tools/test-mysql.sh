@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the tests of MySQL on MySQL 9 or newer and on a current MariaDB: Debian has MariaDB, but
-# Ubuntu, Homebrew and most cloud services have MySQL. It unpacks the servers that this machine
-# lacks. If they cannot be downloaded, it prints a warning, which is not a failure.
+# Runs the tests of MySQL on MySQL 9 or newer, or on a current MariaDB: test-mysql.sh mysql | mariadb.
+# Debian has MariaDB, but Ubuntu, Homebrew and most cloud services have MySQL. It unpacks the server if
+# this machine lacks it. If it cannot be downloaded, it prints a warning, which is not a failure.
 set -eu
 
 newest() { mysqld --no-defaults --version 2>/dev/null | grep -v MariaDB | grep -qE 'Ver (9|[1-9][0-9])\.'; }
@@ -26,16 +26,17 @@ tested() {
 	"$@"
 }
 
+# The tests of MySQL in packages whose other tests need no MySQL.
+chosen='^TestMySQL|^TestExercises$/^mysql$|^Test(CachingSHA2|MySQLProxy)$'
+chosen=$chosen'|^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$'
+
 mysql() (
 	newest || bring mysql || return 0
 	# The tests fail on any other server.
 	export OVERSELL_MYSQL=9
 	mysqld --no-defaults --version
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestMySQL' ./locks/explore
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^TestExercises$/^mysql$' ./lab/exercise
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$' ./lab/experiment
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -run '^Test(CachingSHA2|MySQLProxy)$' ./cli
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -p 4 ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -p 4 -run "$chosen" ./locks/explore ./lab/exercise ./lab/experiment ./cli
 	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row
 	grep -qE '"mysql": "(9|[1-9][0-9])\.[^M]*"' "$results" || {
 		echo "the comparison ran on another server: $(grep -m 1 '"mysql":' "$results")" >&2
@@ -53,7 +54,15 @@ mariadb() (
 	tested bin/oversell break --quiet early-release mutex-in-tx
 )
 
-results=$(mktemp)
-trap 'rm -f "$results"' EXIT
-mysql
-mariadb
+case ${1:-} in
+mysql)
+	results=$(mktemp)
+	trap 'rm -f "$results"' EXIT
+	mysql
+	;;
+mariadb) mariadb ;;
+*)
+	echo "usage: tools/test-mysql.sh mysql|mariadb" >&2
+	exit 2
+	;;
+esac
