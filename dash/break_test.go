@@ -105,7 +105,7 @@ func TestBreakInABrowser(t *testing.T) {
 	do(t, tab, // all locks take minutes, so the test surely finds them running
 		reads(`#part-now`, "Done"),
 		chromedp.Navigate(address("/dash/break")),
-		press(`main > details > summary`),
+		press(`details:has(form.plan) > summary`),
 		chromedp.SetValue(`form.plan select[name=hazard]`, "pause", chromedp.ByQuery),
 		press(`form.plan .go`),
 		press(`#part-now button`),
