@@ -49,9 +49,8 @@ observe: build ## start a lab with Prometheus, whose page shows waits, renewals 
 	@mkdir -p results
 	bin/oversell lab --metrics --traces results/traces.jsonl
 
-# The tests of most packages wait: for leases and sessions to end, for servers to start. With one package
-# more than processors, the processors are never idle; with two more, tests run into time limits. Tests
-# also build the program, which is fast once make build has filled the compiler's cache.
+# With two packages for each processor, the processors were never idle, and tests ran into time limits.
+# Tests also build the program, which is fast once make build has filled the compiler's cache.
 PACKAGES = $$((1 + $$(getconf _NPROCESSORS_ONLN)))
 .PHONY: test
 test: servers browser compiler build lint ## lint, vet, and all tests with the race detector

@@ -17,8 +17,8 @@ import (
 const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
 
 // TestBreakInABrowser shows the claims, runs an experiment, opens its timeline, and goes to the
-// violation. The matrix must not move when the experiment begins. It then repeats the experiment, and stops a
-// run of all locks.
+// violation. The matrix must not move when the experiment begins. It then repeats the experiment, and
+// stops a run of all locks.
 func TestBreakInABrowser(t *testing.T) {
 	address, tab := pageOf(t, ownLab(t)), browser(t)
 	var claim, words, width string
