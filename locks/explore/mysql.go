@@ -175,7 +175,9 @@ func (x *mysqlExecutor) reset(product int64, last string) error {
 		{"DELETE FROM db_lock_cleaned WHERE lock_name = ?", key},
 		{"DELETE FROM db_turnstile WHERE lock_name = ?", key},
 		{"DELETE FROM db_queue WHERE lock_name = ?", key},
-		{"DELETE FROM db_reservations WHERE product = ?", product},
+		// Without the index, MySQL may read the whole table, and wait for a reservation of another schedule,
+		// which cannot commit during this reset.
+		{"DELETE r FROM db_reservations r FORCE INDEX (expiry) WHERE r.product = ?", product},
 		{last, product},
 	} {
 		if _, err := x.admin.ExecContext(ctx, s.query, s.arg); err != nil {
