@@ -76,7 +76,7 @@ func (l lab) openPages(ctx context.Context, a audience) (leave func(), err error
 	if !a.browser {
 		return leave, nil
 	}
-	browser := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+	browser := exec.CommandContext(ctx, "chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
 		"--user-data-dir="+filepath.Join(l.dir, "browser"), l.Target+"/")
 	if err := browser.Start(); err != nil {
 		return leave, err

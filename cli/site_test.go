@@ -132,7 +132,8 @@ type window interface{ context.Context }
 // offline opens a browser without a network. requests returns the addresses of all its requests.
 func offline(t *testing.T) (tab window, requests func() []string) {
 	t.Helper()
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)

@@ -126,7 +126,7 @@ type window interface{ context.Context }
 // browser opens a tab of a headless Chromium. flags are more options of Chromium, such as lang=zh.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(options, flags...)...)
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)

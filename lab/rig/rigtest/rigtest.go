@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -134,4 +135,20 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 		tb.Fatal(err)
 	}
 	return r
+}
+
+// Chromium returns the path of a Chromium. It prefers the one without windows, which needs less of the
+// processor: all of its processes draw only the page.
+func Chromium(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{
+		"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	tb.Fatal("the tests of the page need Chromium or Chrome")
+	return ""
 }
