@@ -19,6 +19,7 @@ import (
 
 	"oversell/api"
 	"oversell/dash"
+	"oversell/lab/rig/rigtest"
 	"oversell/locks/catalog"
 )
 
