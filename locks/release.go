@@ -2,9 +2,7 @@ package locks
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -87,7 +85,5 @@ func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) 
 // Sent reports whether a backend may have carried out a request that failed with err. It returns
 // false if there was no connection, or if MySQL rolled the statement back.
 func Sent(err error) bool {
-	var dial *net.OpError
-	notConnected := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
-	return !notConnected && !stock.IsContention(err)
+	return !stock.NotSent(err) && !stock.IsContention(err)
 }

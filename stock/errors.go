@@ -85,24 +85,26 @@ type notConnected struct{ error }
 // Unwrap returns the cause.
 func (n *notConnected) Unwrap() error { return n.error }
 
+// NotSent reports whether err proves that nothing was sent: there was no connection.
+func NotSent(err error) bool {
+	var dial *net.OpError
+	var connecting *notConnected
+	return errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn) || errors.As(err, &connecting)
+}
+
 // Indeterminate returns ErrConflict or ErrUnavailable if err proves that no write happened: a
 // failed connection, or a server error except the four below. Otherwise, the outcome is unknown.
 func Indeterminate(err error) error {
+	// A server may return these after the commit: the first three when it shuts down, the last one when
+	// a node of Galera loses the others.
+	unknown := []uint16{interrupted, shutdown, killed, duringCommit}
 	var answer *mysql.MySQLError
-	var dial *net.OpError
-	var before *notConnected
-	nothing := errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, driver.ErrBadConn)
-	if errors.As(err, &answer) {
-		// A server may return these after the commit: the first three when it shuts down, the last one when
-		// a node of Galera loses the others.
-		nothing = !slices.Contains([]uint16{interrupted, shutdown, killed, duringCommit}, answer.Number)
-	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &before):
+	case NotSent(err):
 		return &Unavailable{Backend: "mysql", Err: err}
-	case nothing:
+	case errors.As(err, &answer) && !slices.Contains(unknown, answer.Number):
 		return NothingWritten(context.Background(), err)
 	default:
 		return fmt.Errorf("write to mysql: %w", err)

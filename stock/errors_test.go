@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -38,5 +39,40 @@ func TestContention(t *testing.T) {
 	}
 	if stock.IsContention(context.DeadlineExceeded) || stock.IsContention(nil) {
 		t.Error("contention without an error of the server")
+	}
+}
+
+// TestNotSent checks that a connection that ends before the login proves that nothing was sent. An error
+// on an open connection proves nothing.
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+	server, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+		}
+	}()
+	db, err := stock.Open(fmt.Sprintf("user:password@tcp(%s)/oversell", server.Addr()), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.WithContext(t.Context()).Exec("UPDATE db_stock SET count = 0").Error
+	if !stock.NotSent(err) || !errors.Is(stock.Indeterminate(err), stock.ErrUnavailable) {
+		t.Errorf("before the login: %v: not sent: %t, %v", err, stock.NotSent(err), stock.Indeterminate(err))
+	}
+	for _, err := range []error{
+		nil, mysql.ErrInvalidConn, &net.OpError{Op: "read", Err: net.ErrClosed}, &mysql.MySQLError{Number: 1045}, context.DeadlineExceeded,
+	} {
+		if stock.NotSent(fmt.Errorf("write: %w", err)) {
+			t.Errorf("%v proves that nothing was sent", err)
+		}
 	}
 }
