@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -93,6 +94,7 @@ func until(t *testing.T, condition func() bool) bool {
 // connections to a server, so a hidden tab must not keep a connection.
 func TestManyTabs(t *testing.T) {
 	first := browser(t)
+	live := chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery)
 	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn", "/dash/try", "/dash/shop", "/", "/dash/try"}
 	for i, path := range paths {
 		tab := first
@@ -101,10 +103,17 @@ func TestManyTabs(t *testing.T) {
 			t.Cleanup(closeTab)
 			tab = next
 		}
-		do(t, tab, chromedp.Navigate(address(path)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
+		do(t, tab, chromedp.Navigate(address(path)), live, hide(true))
 	}
 	// The first tab opens its stream again when the user returns to this tab.
-	do(t, first, page.BringToFront(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
+	do(t, first, hide(false), live)
+}
+
+// hide does what a browser does when the user leaves a tab or returns to it. A Chromium without windows
+// has no hidden tabs.
+func hide(hidden bool) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`Object.defineProperty(document, 'hidden', {value: %t, configurable: true});
+		document.dispatchEvent(new Event('visibilitychange'))`, hidden), nil)
 }
 
 // line is a proxy between the browser and the lab. It can drop the data of all open streams without
