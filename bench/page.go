@@ -76,7 +76,8 @@ func (l lab) openPages(ctx context.Context, a audience) (leave func(), err error
 	if !a.browser {
 		return leave, nil
 	}
-	browser := exec.CommandContext(ctx, "chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+	// Not the command in PATH: this is a script, whose end would leave the browser running.
+	browser := exec.CommandContext(ctx, "/usr/lib/chromium/chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
 		"--user-data-dir="+filepath.Join(l.dir, "browser"), l.Target+"/")
 	if err := browser.Start(); err != nil {
 		return leave, err

@@ -222,6 +222,11 @@ func (r *runner) runOn(ctx context.Context, plan []planned, on Servers) (o Outco
 	return o, errors.Join(err, x.shutDown(cancel))
 }
 
+func (x *schedule) shutDown(cancel context.CancelFunc) error {
+	defer x.closeLinks()
+	return x.endClients(cancel)
+}
+
 // sessionsBegin waits until each client has its session of ZooKeeper.
 func (x *schedule) sessionsBegin(ctx context.Context) error {
 	if x.real.zk == "" || !slices.Contains(x.backends, "zookeeper") {

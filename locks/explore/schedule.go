@@ -70,22 +70,31 @@ func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err e
 	if complete {
 		o, err = x.outcome()
 	}
-	err = errors.Join(err, x.shutDown(cancel))
+	err = errors.Join(err, x.endClients(cancel))
+	synctest.Wait() // a library may still be connecting in the background
+	x.closeLinks()
 	time.Sleep(longestEnd)
 	return o, complete, err
 }
 
-// shutDown ends all goroutines of the clients, and closes their connections.
-func (x *schedule) shutDown(cancel context.CancelFunc) (err error) {
+// endClients ends the goroutines of the clients, and closes their connections.
+func (x *schedule) endClients(cancel context.CancelFunc) (err error) {
 	cancel()
 	x.running.Wait()
 	for _, end := range x.close {
 		err = errors.Join(err, end())
 	}
-	for _, l := range x.links {
+	return err
+}
+
+// closeLinks closes the connections at the servers.
+func (x *schedule) closeLinks() {
+	x.mu.Lock()
+	links := slices.Clone(x.links)
+	x.mu.Unlock()
+	for _, l := range links {
 		_ = serverEnd{l}.Close()
 	}
-	return err
 }
 
 // beginAll lets all clients begin, unless a fail-over may come before: it breaks no connection of such a

@@ -142,7 +142,9 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 func Chromium(tb testing.TB) string {
 	tb.Helper()
 	for _, name := range []string{
-		"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome",
+		// Not its command: this is a script, whose end would leave the browser running.
+		"/usr/lib/chromium/chromium-headless-shell",
+		"headless_shell", "chromium", "chromium-browser", "google-chrome",
 		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 	} {
 		if path, err := exec.LookPath(name); err == nil {
