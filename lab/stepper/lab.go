@@ -50,6 +50,10 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 	return l, nil
 }
 
+// apart reports whether the clients never wait for each other: the strategy locks nothing, or only within
+// a replica. Then a slow step is no wait, however busy the machine is.
+func (l *Lab) apart() bool { return l.Strategy == "none" || l.Strategy == "mutex" }
+
 func (l *Lab) count(ctx context.Context, product int64) (int, error) {
 	return l.replicas[A].Count(ctx, l.Strategy, product)
 }

@@ -41,7 +41,7 @@ const (
 	// stepTime limits the wait for a client's next step. After this time the client counts as waiting
 	// for the lock. A step takes milliseconds, or more on a busy machine.
 	stepTime = 500 * time.Millisecond
-	// aloneTime is used instead of stepTime while the other client cannot hold the lock.
+	// aloneTime is used instead of stepTime while the client cannot wait for the other one.
 	aloneTime = 10 * time.Second
 	// closeTime limits the end of a round. Requests that take longer are cancelled.
 	closeTime = 10 * time.Second
@@ -164,7 +164,7 @@ func (r *Round) Go(ctx context.Context, client Client) error {
 		return nil
 	}
 	limit := stepTime
-	if other.state == Idle || other.state == Ended {
+	if other.state == Idle || other.state == Ended || r.lab.apart() {
 		limit = aloneTime
 	}
 	if err := r.await(ctx, client, limit); err != nil {
