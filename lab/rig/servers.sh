@@ -47,11 +47,9 @@ have_galera() { ls /usr/lib/galera/libgalera_smm.so >/dev/null 2>&1 || ls /usr/l
 have_postgres() { have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; }
 
 # On Debian, the Chromium without windows, as the tests run faster with it.
-have_browser() {
-	have chromium-headless-shell || have google-chrome || [ -d "/Applications/Google Chrome.app" ] && return
-	grep -q '^ID=debian' /etc/os-release 2>/dev/null && return 1
-	have chromium || have chromium-browser
-}
+browser=chromium
+! grep -q '^ID=debian' /etc/os-release 2>/dev/null || browser=chromium-headless-shell
+have_browser() { have $browser || have chromium-browser || have google-chrome || [ -d "/Applications/Google Chrome.app" ]; }
 
 have_jars() { [ -e "$jars/zookeeper.jar" ] && [ -e "$jars/slf4j-log4j12.jar" ] && [ -e "$jars/log4j-1.2.jar" ]; }
 
@@ -92,7 +90,7 @@ have_mariadb || ! have_mysql || [ "${1:-}" = browser ] || cat >&2 <<-'END'
 	    PATH="$(tools/real-mysql.sh mariadb):$PATH" make test
 END
 
-[ "${1:-}" != browser ] || have_browser || need "$(grep -q '^ID=debian' /etc/os-release 2>/dev/null && echo chromium-headless-shell || echo chromium)"
+[ "${1:-}" != browser ] || have_browser || need $browser
 [ "${1:-}" != browser ] || have tmux || need tmux
 [ "${1:-}" != browser ] || have python3 || need python3
 [ "${1:-}" != browser ] || have_postgres || {

@@ -222,6 +222,7 @@ func (r *runner) runOn(ctx context.Context, plan []planned, on Servers) (o Outco
 	return o, errors.Join(err, x.shutDown(cancel))
 }
 
+// shutDown ends the goroutines of the clients, and closes all connections.
 func (x *schedule) shutDown(cancel context.CancelFunc) error {
 	defer x.closeLinks()
 	return x.endClients(cancel)
