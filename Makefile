@@ -49,13 +49,11 @@ observe: build ## start a lab with Prometheus, whose page shows waits, renewals 
 	@mkdir -p results
 	bin/oversell lab --metrics --traces results/traces.jsonl
 
-# With two packages for each processor, the processors were never idle, and tests ran into time limits.
 # Tests also build the program, which is fast once make build has filled the compiler's cache.
-PACKAGES = $$((1 + $$(getconf _NPROCESSORS_ONLN)))
 .PHONY: test
-test: servers browser compiler build lint ## lint, vet, and all tests with the race detector
+test: servers browser compiler build lint ## lint, vet, and all tests, nearly all with the race detector
 	$(GO) vet $(TAGS) ./...
-	sh tools/test.sh $(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./...
+	GO="$(GO)" sh tools/test.sh
 	cd docker && $(GO) test -count=1 .
 	cd deploy && $(GO) test -count=1 .
 	cd adapters && $(GO) vet $(TAGS) ./... && $(GO) build $(TAGS) ./...

@@ -46,7 +46,7 @@ func runners() map[string]runner {
 		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},
 		"make test":                               {file: ".ci/run", as: "make test\n"},
 		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint\n"},
-		"go test -tags nomsgpack ./locks/catalog": {file: "Makefile", as: "$(GO) test $(TAGS) -race -count=1 -timeout 40m -p $(PACKAGES) ./..."},
+		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `run -race -p 2 $("$GO" list -tags nomsgpack ./...`},
 
 		"make up": docker("docker/up.sh"),
 		"docker compose -f docker-compose.yml -f docker-compose.sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml"),

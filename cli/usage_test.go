@@ -14,7 +14,7 @@ import (
 func execute(t *testing.T, args ...string) (status int, out, message string) {
 	t.Helper()
 	root := rootCommand("bin/oversell")
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take the arguments of the test itself
 	var text, errText bytes.Buffer
 	root.SetOut(&text)
 	root.SetErr(io.Discard)

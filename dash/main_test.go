@@ -136,7 +136,7 @@ func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
 	if err := chromedp.Run(tab); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancelLimit := context.WithTimeout(tab, 8*time.Minute)
+	limited, cancelLimit := context.WithTimeout(tab, 20*time.Minute)
 	t.Cleanup(cancelLimit)
 	return limited
 }

@@ -29,12 +29,8 @@ func polling() Experiment {
 	// Waiters that poll do so in every second. On a busy machine, others may still be joining the queue
 	// in the first ones, and the sleep takes longer than quietPeriod.
 	perSecond := func(ctx context.Context, q *queue) (least int64, err error) {
-		seconds := 3
-		if q.Card.Lease && !q.Card.Renews {
-			seconds = 1 // at the end of the lease, the waiters acquire the lock and go
-		}
 		least = math.MaxInt64
-		for n := 0; n < seconds && least > wastefulFrom && err == nil; n++ {
+		for n := 0; n < 3 && least > wastefulFrom && err == nil; n++ {
 			var sent int64
 			var took time.Duration
 			sent, took, err = q.count(ctx, func() error { return sleep(ctx, quietPeriod) })
@@ -152,9 +148,10 @@ func (q *queue) withWaiters(ctx context.Context, samples int, measure func(conte
 	defer all.Wait()
 	defer func() { _ = bed.heal(context.WithoutCancel(ctx)) }()
 	defer hangUp()
-	// A request stops only at failpoints that were armed before the request came.
+	// A request stops only at failpoints that were armed before the request came. Each next holder stops
+	// as well, so that the others still wait when a lease has ended.
 	for n := range 3 {
-		if err := bed.stop(ctx, n, q.Subject, "read"); err != nil {
+		if err := bed.stopFirst(ctx, waiters, n, q.Subject, "read"); err != nil {
 			return 0, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	// readyTimeout is far longer than a slow machine needs, so only a server that hangs fails.
-	readyTimeout = 60 * time.Second
+	readyTimeout = 2 * time.Minute
 	// stopTimeout limits a graceful stop. A replica finishes its running requests.
 	stopTimeout = 20 * time.Second
 	// probeTimeout limits one probe, probePause is the time between two.

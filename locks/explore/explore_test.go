@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -91,14 +92,16 @@ func TestReduction(t *testing.T) {
 		{"etcd", Bounds{Clients: 2, Expiries: 1}},
 		{"etcd", Bounds{Clients: 2, LostReplies: 1}},
 	} {
-		full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
-		t.Logf("%s, %+v: %d schedules, reduced %d", tt.strategy, tt.bounds, full.Schedules, reduced.Schedules)
-		if !slices.Equal(slices.Sorted(maps.Keys(full.Outcomes)), slices.Sorted(maps.Keys(reduced.Outcomes))) {
-			t.Errorf("%s, %+v: the full search finds %v, the reduced one %v", tt.strategy, tt.bounds, full.Outcomes, reduced.Outcomes)
-		}
-		if reduced.Schedules > full.Schedules {
-			t.Errorf("%s, %+v: the reduced search runs %d schedules, the full one %d", tt.strategy, tt.bounds, reduced.Schedules, full.Schedules)
-		}
+		t.Run(fmt.Sprintf("%s %+v", tt.strategy, tt.bounds), func(t *testing.T) {
+			full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
+			t.Logf("%d schedules, reduced %d", full.Schedules, reduced.Schedules)
+			if !slices.Equal(slices.Sorted(maps.Keys(full.Outcomes)), slices.Sorted(maps.Keys(reduced.Outcomes))) {
+				t.Errorf("the full search finds %v, the reduced one %v", full.Outcomes, reduced.Outcomes)
+			}
+			if reduced.Schedules > full.Schedules {
+				t.Errorf("the reduced search runs %d schedules, the full one %d", reduced.Schedules, full.Schedules)
+			}
+		})
 	}
 }
 
