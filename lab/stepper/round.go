@@ -38,9 +38,11 @@ const (
 )
 
 const (
-	// stepTime limits the wait for a client's next step. After this time the client counts as waiting
-	// for the lock. A step takes milliseconds, or more on a busy machine.
-	stepTime = 500 * time.Millisecond
+	// stepTime and stepLooks limit the wait for a client's next step. After this time and this number of
+	// looks at its replica, the client counts as waiting for the lock. A step takes milliseconds. On a
+	// busy machine it takes longer, and so does each look.
+	stepTime  = 500 * time.Millisecond
+	stepLooks = 100
 	// aloneTime is used instead of stepTime while the client cannot wait for the other one.
 	aloneTime = 10 * time.Second
 	// closeTime limits the end of a round. Requests that take longer are cancelled.
@@ -177,8 +179,8 @@ func (r *Round) Go(ctx context.Context, client Client) error {
 }
 
 func (r *Round) await(ctx context.Context, client Client, limit time.Duration) error {
-	c, timeout := r.clients[client], time.After(limit)
-	for {
+	c, began := r.clients[client], time.Now()
+	for looks := 0; looks < stepLooks || time.Since(began) < limit; looks++ {
 		if _, err := r.Look(ctx); err != nil || c.state != Waiting {
 			return err
 		}
@@ -186,15 +188,14 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 		case <-time.After(2 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("stepper: %w", context.Cause(ctx))
-		case <-timeout:
-			if c.waits {
-				return nil
-			}
-			c.waits = true
-			f, err := r.lab.replicas[client].Failpoints(ctx)
-			return errors.Join(err, r.log(ctx, client, "", waits(), r.sent(f)))
 		}
 	}
+	if c.waits {
+		return nil
+	}
+	c.waits = true
+	f, err := r.lab.replicas[client].Failpoints(ctx)
+	return errors.Join(err, r.log(ctx, client, "", waits(), r.sent(f)))
 }
 
 // sent returns the commands that the request of the round has sent since its last step. Each client

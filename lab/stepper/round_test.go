@@ -1,0 +1,55 @@
+package stepper
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
+)
+
+// TestSlowReplica has a replica as on a busy machine: a step takes longer than stepTime, and every other
+// answer takes longer, too. The step must not count as a wait for the lock.
+func TestSlowReplica(t *testing.T) {
+	t.Parallel()
+	cfg := rig.FullLab("", "token")
+	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
+	addrs := rigtest.Start(t, cfg).Addresses()
+	to, err := url.Parse(addrs.Replicas[B])
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/check/") {
+			time.Sleep(2 * stepTime)
+		}
+		time.Sleep(4 * stepTime / stepLooks)
+		proxy.ServeHTTP(w, r)
+	}))
+	defer slow.Close()
+	addrs.Replicas[B] = slow.URL
+
+	l, err := Open(addrs, "redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	for _, client := range []Client{A, B} {
+		if err := r.Go(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(r.Log) != 2 || r.State(A) != Stopped || r.State(B) != Stopped {
+		t.Errorf("A %v, B %v: %+v", r.State(A), r.State(B), r.Log)
+	}
+}
