@@ -34,7 +34,7 @@ finish() {
 		docker compose ps -a --format 'table {{.Service}}\t{{.Status}}' || true
 		docker compose logs --no-color --tail 15 nginx replica-1 replica-2 replica-3 lab || true
 	fi
-	docker rm -f oversell-test-port >/dev/null 2>&1 || true
+	docker rm -fv oversell-test-port >/dev/null 2>&1 || true
 	docker compose --profile jmeter down --volumes --remove-orphans --timeout 5 >"$tmp/log" 2>&1 || cat "$tmp/log"
 	rm -rf "$tmp" "$results"
 	rmdir jmeter/results 2>/dev/null || true
@@ -159,7 +159,7 @@ grep -q 'NGINX_PORT=' "$tmp/log" || {
 }
 say "ok: a port that is taken"
 
-# The other topologies of Redis. The sale after a kill waits for the fail-over.
+# The other topologies of Redis. After a kill, sales fail until the servers have replaced the master.
 sells() { [ "$(curl -s -m 30 -o "$tmp/answer" -w '%{http_code}' "$(at nginx 8080)/check/lock?strategy=redis&wait=10s")" = 200 ]; }
 topology() {
 	quiet docker compose up --wait --wait-timeout 600
@@ -168,8 +168,12 @@ topology() {
 	sells || give_up "$1: redis was answered: $(cat "$tmp/answer")"
 	quiet docker compose kill "$2"
 	await "$1: no sale after $2 was killed: $(cat "$tmp/answer")" sells
+	# A restart also starts the killed server, and gives each container a new, empty tmpfs.
+	quiet docker compose restart
+	await "$1: not all containers are healthy after docker compose restart" healthy
+	await "$1: no sale after docker compose restart: $(cat "$tmp/answer")" sells
 	quiet docker compose down --volumes --timeout 30
-	say "ok: $1, and the fail-over of $2"
+	say "ok: $1, the fail-over of $2, and a restart"
 }
 quiet docker compose --profile jmeter down --volumes --timeout 30
 export COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml
