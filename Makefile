@@ -52,11 +52,11 @@ observe: build ## start a lab with Prometheus, whose page shows waits, renewals 
 # Tests also build the program, which is fast once make build has filled the compiler's cache.
 .PHONY: test
 test: servers browser compiler build lint ## lint, vet, and all tests, nearly all with the race detector
-	$(GO) vet $(TAGS) ./...
-	GO="$(GO)" sh tools/test.sh
+	for module in . adapters bench deploy docker interop; do (cd $$module && $(GO) vet $(TAGS) ./...) || exit 1; done
 	cd docker && $(GO) test -count=1 .
 	cd deploy && $(GO) test -count=1 .
-	cd adapters && $(GO) vet $(TAGS) ./... && $(GO) build $(TAGS) ./...
+	cd adapters && $(GO) build $(TAGS) ./...
+	GO="$(GO)" sh tools/test.sh
 
 # Debian has MariaDB in place of MySQL.
 .PHONY: test-mysql test-current-mysql test-current-mariadb
