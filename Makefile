@@ -49,14 +49,24 @@ observe: build ## start a lab with Prometheus, whose page shows waits, renewals 
 	@mkdir -p results
 	bin/oversell lab --metrics --traces results/traces.jsonl
 
-# Tests also build the program, which is fast once make build has filled the compiler's cache.
 .PHONY: test
-test: servers browser compiler build lint ## lint, vet, and all tests, nearly all with the race detector
-	for module in . adapters bench deploy docker interop; do (cd $$module && $(GO) vet $(TAGS) ./...) || exit 1; done
-	cd docker && $(GO) test -count=1 .
-	cd deploy && $(GO) test -count=1 .
-	cd adapters && $(GO) build $(TAGS) ./...
+test: servers browser compiler build ## the tests that every change must pass; takes ten minutes
 	GO="$(GO)" sh tools/test.sh
+
+.PHONY: check
+check: test lint vet ## test, lint, and vet all modules; takes minutes more
+
+# docker, deploy and adapters are modules of their own, with few dependencies of this one.
+.PHONY: vet
+vet:
+	for module in . adapters bench deploy docker interop; do (cd $$module && $(GO) vet $(TAGS) ./...) || exit 1; done
+	for module in deploy docker; do (cd $$module && $(GO) test -count=1 .) || exit 1; done
+	cd adapters && $(GO) build $(TAGS) ./...
+
+# After an interruption, it continues with the next part. It starts no part after MINUTES.
+.PHONY: nightly
+nightly: servers browser compiler build ## all other tests, for a release: every case, with the race detector; takes hours, MINUTES=60 starts no part after an hour
+	GO="$(GO)" MINUTES="$(MINUTES)" sh tools/nightly.sh
 
 # Debian has MariaDB in place of MySQL.
 .PHONY: test-mysql test-current-mysql test-current-mariadb

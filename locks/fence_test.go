@@ -148,7 +148,7 @@ func TestLostWhileWaitingForAConnection(t *testing.T) {
 // database returns a migrated database, and its pool of at most conns connections.
 func database(t *testing.T, conns int) (*gorm.DB, *sql.DB) {
 	t.Helper()
-	r := rigtest.Start(t, rig.Config{MySQL: true})
+	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
 	db, err := stock.Open(r.Addresses().MySQL, 2) // a migration needs two connections
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 
 // TestCollation checks that the schema compares all text byte by byte, on every server.
 func TestCollation(t *testing.T) {
-	r := rigtest.Start(t, rig.Config{MySQL: true})
+	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
 	cfg, err := mysql.ParseDSN(r.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // TestDifferences checks the differences between MySQL and MariaDB in docs/production.md.
 func TestDifferences(t *testing.T) {
-	db, err := sql.Open("mysql", rigtest.Start(t, rig.Config{MySQL: true}).Addresses().MySQL)
+	db, err := sql.Open("mysql", rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true})).Addresses().MySQL)
 	must(t, err)
 	defer func() { _ = db.Close() }()
 	version := valueOf(t, db, "SELECT VERSION()")

@@ -16,7 +16,7 @@ import (
 // tenPieces returns a ledger with two connections. Product 1 has a stock of 10.
 func tenPieces(t *testing.T) (*stock.Ledger, *sql.DB) {
 	t.Helper()
-	r := rigtest.Start(t, rig.Config{MySQL: true})
+	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
 	db, err := stock.Open(r.Addresses().MySQL, 2)
 	must(t, err)
 	pool, err := db.DB()

@@ -1,27 +1,64 @@
 #!/bin/sh
-# Runs the tests of all packages. At the end it lists the tests that were skipped because MariaDB is
-# not installed. With CI in the environment, no test is skipped.
+# Runs the tests of all packages: test.sh, or test.sh nightly for every case with the race detector. It
+# prints each package with its time, and at the end the ten slowest tests. With CI in the environment,
+# no test is skipped because MariaDB is missing.
 set -eu
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
 
-OVERSELL_LEFT_OUT=$(mktemp)
-export OVERSELL_LEFT_OUT
-trap 'rm -f "$OVERSELL_LEFT_OUT"' EXIT
-status=0
-# The failures of one part do not hide those of the next.
-run() { "$GO" test -tags nomsgpack -count=1 -timeout 40m "$@" || status=1; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/oversell-test.XXXXXX")
+lab=
+# finish ends the lab, and keeps the status.
+finish() {
+	[ -z "$lab" ] || kill "$lab" 2>/dev/null || true
+	[ -z "$lab" ] || wait "$lab" || true
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
-# A search runs thousands of schedules, which takes six times as long with the race detector. So only
-# tests of what runs at the same time have it.
-run ./locks/explore
-run -race -run '^Test(Tree|SameAgain|Steps|ReplayOn|MySQLCount)$|^TestReduction$/^(redlock|redis-multi|zk|etcd.*crash)' ./locks/explore
-# These start many labs. Beside other packages, their tests ran into time limits.
-many='oversell/cli oversell/dash oversell/lab/experiment'
-# shellcheck disable=SC2086
-run -race -p 1 $many
-# shellcheck disable=SC2046
-run -race -p 2 $("$GO" list -tags nomsgpack ./... | grep -vxE "oversell/locks/explore|$(echo "$many" | tr ' ' '|')")
+# One program for all replicas. In the MySQL and the ZooKeeper of one lab, each package has a database
+# and a folder of its own. Other labs do not find it in its own folder for temporary files.
+export OVERSELL_PROGRAM="$PWD/bin/oversell" OVERSELL_LAB="$work/lab.json" OVERSELL_LEFT_OUT="$work/left-out"
+: >"$OVERSELL_LEFT_OUT"
+TMPDIR=$work bin/oversell lab --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
+lab=$!
+until [ -e "$OVERSELL_LAB" ]; do
+	kill -0 "$lab" 2>/dev/null || {
+		lab=
+		cat "$work/lab.log" >&2
+		exit 1
+	}
+	sleep 0.1
+done
+
+# run FILE FLAG... runs tests, and writes their events to FILE.
+run() {
+	events=$work/$1.json
+	shift
+	"$GO" tool -modfile=tools/go.mod gotestsum --format pkgname --format-icons text --hide-summary skipped \
+		--jsonfile "$events" -- -tags nomsgpack -trimpath -vet=off -count=1 -timeout 40m "$@"
+}
+
+# Goroutines of ours share memory in these packages. In the others, the clients of a lab would be
+# slower with the race detector, and little else runs.
+race='oversell/(handlers|stock|lab/load|dash/hub|locks|locks/(adapter|local|lockstest|[a-z]*lock))'
+all=$("$GO" list -tags nomsgpack ./...)
+
+status=0
+# shellcheck disable=SC2046,SC2086
+if [ "${1:-}" = nightly ]; then
+	run all -race -p 2 $all || status=1
+else
+	# Two parts side by side: the tests mostly wait. Without cgo, they share the compiled packages of make build.
+	run race -race -p 1 $(echo "$all" | grep -xE "$race") &
+	CGO_ENABLED=0 run rest -p 2 $(echo "$all" | grep -vxE "$race") || status=1
+	wait $! || status=1
+fi
+
+echo 'the slowest tests:'
+cat "$work"/*.json | "$GO" tool -modfile=tools/go.mod gotestsum tool slowest --num 10
 
 if [ -s "$OVERSELL_LEFT_OUT" ]; then
 	echo "$(wc -l <"$OVERSELL_LEFT_OUT") tests were left out, as MariaDB or its Galera is not installed (make servers says why):"

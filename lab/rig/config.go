@@ -17,6 +17,10 @@ type Config struct {
 	Etcd      bool // one etcd
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
+	// Host has the addresses of another lab. In its MySQL and ZooKeeper this rig has a database and a folder
+	// of its own, instead of servers of its own. Only tests are guests. The folder stays until the host ends.
+	Host *Addresses
+
 	Database         Database // several MariaDB servers instead of one MySQL; the pairs are for experiments; needs MySQL
 	RedisTopology    Topology // Sentinel or a cluster for the strategies on a single Redis
 	ZookeeperServers int      // of an ensemble, if more than 1: zookeeper-1 to -n
@@ -105,6 +109,7 @@ func (c Config) validate() error {
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
 		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
 		{c.Prometheus && c.Replicas == 0, "Prometheus needs replicas to scrape"},
+		{c.Host != nil && (c.Proxied || c.TLS || c.Fsync || c.Certificates != nil || c.Database != OneServer || c.ZookeeperServers > 1), "a guest of another lab has no links, settings or clusters of its own"},
 		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
 	} {
 		if rule.broken {

@@ -16,7 +16,7 @@ import (
 // Installers create root@localhost, and some root@127.0.0.1, without a password. Without name
 // resolution these are two users, so the statements set both passwords.
 func (s secrets) mysqlSetUp() string {
-	return strings.NewReplacer("ADMIN", s.admin, "USERPW", s.user).Replace(
+	return strings.NewReplacer("ADMIN", s.admin, "USERPW", s.user, "GUESTS", "`oversell\\_%`").Replace(
 		`CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
 ALTER USER 'root'@'localhost' IDENTIFIED BY 'ADMIN';
 CREATE USER IF NOT EXISTS 'root'@'127.0.0.1';
@@ -24,6 +24,7 @@ ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY 'ADMIN';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 CREATE USER IF NOT EXISTS 'oversell'@'127.0.0.1' IDENTIFIED BY 'USERPW';
 GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
+GRANT ALL PRIVILEGES ON GUESTS.* TO 'oversell'@'127.0.0.1';
 GRANT PROCESS ON *.* TO 'oversell'@'127.0.0.1';
 `)
 }

@@ -35,7 +35,8 @@ type Rig struct {
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
-	close   func() error // runs shutDown once
+	close   func() error                // runs shutDown once
+	leave   func(context.Context) error // deletes the database of a guest
 	logging sync.Mutex
 
 	changing    sync.Mutex
@@ -79,6 +80,9 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
 	err := r.build(ctx)
+	if err == nil {
+		err = r.enter(ctx)
+	}
 	if err == nil {
 		r.addServers(found)
 		err = r.setUpErr
@@ -128,7 +132,7 @@ func (r *Rig) addServers(found programs) {
 	if r.cfg.Certificates != nil {
 		r.addrs.CA = r.cfg.Certificates.CA
 	}
-	if r.cfg.MySQL {
+	if r.cfg.MySQL && r.cfg.Host == nil {
 		r.addMySQL(found)
 	}
 	for i := range r.cfg.Redis {
@@ -138,7 +142,7 @@ func (r *Rig) addServers(found programs) {
 		r.addRedisReplica(found)
 	}
 	r.addTopology(found)
-	if r.cfg.Zookeeper {
+	if r.cfg.Zookeeper && r.cfg.Host == nil {
 		r.addZookeepers(found.zookeeper)
 	}
 	if r.cfg.Etcd {
@@ -299,6 +303,9 @@ func (r *Rig) shutDown() error {
 	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(slices.Concat(r.backends, r.prometheus), kill))
 	for _, l := range r.links {
 		l.proxy.Stop()
+	}
+	if r.leave != nil {
+		err = errors.Join(err, r.leave(context.Background()))
 	}
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()

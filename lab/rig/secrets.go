@@ -21,7 +21,8 @@ func newSecrets() secrets {
 	return secrets{admin: rand.Text(), user: rand.Text(), galera: rand.Text()}
 }
 
-// The users of MySQL. labUser may do everything in the schema oversell. Its only global privilege is
+// The users of MySQL. labUser may do everything in the schema oversell, and
+// in those of guests, whose names begin with oversell_. Its only global privilege is
 // PROCESS, to see which statements wait for a lock. Above all it has neither FILE nor SUPER.
 const adminUser, labUser = "root", "oversell"
 

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 func TestWindows(t *testing.T) {
 	cfg := rig.FullLab("", "test-token")
 	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
-	lab := rigtest.Start(t, cfg)
+	lab := rigtest.Start(t, rigtest.Guest(cfg))
 	service := Connect(lab.Addresses())
 	defer service.Close()
 	for _, guard := range Tickets().Guards {

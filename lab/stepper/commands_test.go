@@ -13,7 +13,7 @@ import (
 func TestCommands(t *testing.T) {
 	cfg := rig.FullLab("", "token")
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
-	addrs := rigtest.Start(t, cfg).Addresses()
+	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
 	for strategy, want := range map[string][]string{
 		"none": {
 			"A read: SELECT * FROM `db_stock`", "A written: UPDATE db_stock SET count = 9 WHERE id = ",

@@ -30,7 +30,7 @@ func recordings(t *testing.T) map[string]Graph {
 func TestRecordedSteps(t *testing.T) {
 	cfg := rig.FullLab("", "token")
 	cfg.Ports, cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = rig.Ports{}, false, 2, []string{"--lease", "10m"}
-	addrs := rigtest.Start(t, cfg).Addresses()
+	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
 	all := recordings(t)
 	for _, strategy := range []string{"none", "mutex", "for-update", "version", "redis", "zk", "etcd"} {
 		lab, err := Open(addrs, strategy)

@@ -19,7 +19,7 @@ func TestSlowReplica(t *testing.T) {
 	t.Parallel()
 	cfg := rig.FullLab("", "token")
 	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
-	addrs := rigtest.Start(t, cfg).Addresses()
+	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
 	to, err := url.Parse(addrs.Replicas[B])
 	if err != nil {
 		t.Fatal(err)

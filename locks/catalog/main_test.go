@@ -81,7 +81,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
-	rigtest.MainWith(m, backends(), func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(backends()), func(r *rig.Rig) { servers = r })
 }
 
 func work(text string) error {

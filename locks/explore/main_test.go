@@ -18,7 +18,7 @@ var servers *rig.Rig
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
 	debug.SetGCPercent(1000) // as the command does: a schedule leaves a lot, and keeps little
-	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.Config{MySQL: true}), func(r *rig.Rig) { servers = r })
 }
 
 // silent drops go-redis's own messages, since the errors also reach the callers.

@@ -14,7 +14,7 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.Config{MySQL: true}), func(r *rig.Rig) { servers = r })
 }
 
 // database migrates the database of the test servers, and returns a connection pool.

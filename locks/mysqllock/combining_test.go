@@ -26,11 +26,7 @@ type testbed struct {
 
 func newTestbed(t *testing.T, count int) *testbed {
 	t.Helper()
-	server, err := servers.Server("mysql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := lockstest.NewLink(t.Context(), server.Addr())
+	link, err := lockstest.NewLink(t.Context(), address(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,11 +118,7 @@ func TestFirstGrant(t *testing.T) {
 // TestLateStatement delays the UPDATE of a request until the request is cancelled. If the UPDATE
 // then acquires the lock, Acquire must release the lock.
 func TestLateStatement(t *testing.T) {
-	server, err := servers.Server("mysql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := lockstest.NewLink(t.Context(), server.Addr())
+	link, err := lockstest.NewLink(t.Context(), address(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rig.Config{MySQL: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.Config{MySQL: true}), func(r *rig.Rig) { servers = r })
 }
 
 // database returns a pool of connections to the test database, and creates its tables. If addr is
@@ -46,6 +46,16 @@ func database(t *testing.T, addr string) *gorm.DB {
 		t.Fatal(err)
 	}
 	return db
+}
+
+// address returns the host:port of the server.
+func address(t *testing.T) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg.Addr
 }
 
 // newProduct adds a product with the given count, and returns its id.

@@ -27,7 +27,7 @@ type backends struct {
 
 func startBackends(t *testing.T) *backends {
 	t.Helper()
-	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
+	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true, Redis: 1}))
 	db, err := stock.Open(r.Addresses().MySQL, 4)
 	if err != nil {
 		t.Fatal(err)

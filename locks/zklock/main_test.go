@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,11 +17,14 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rig.Config{Zookeeper: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.Config{Zookeeper: true}), func(r *rig.Rig) { servers = r })
 }
 
 // server returns the address of the rig's ZooKeeper.
-func server() string { return servers.Addresses().Zookeeper[0] }
+func server() string {
+	addr, _, _ := strings.Cut(servers.Addresses().Zookeeper[0], "/") // without the folder of a guest
+	return addr
+}
 
 // session opens a ZooKeeper session, and closes it at the end of the test.
 func session(t *testing.T, addr string, timeout time.Duration) *Session {

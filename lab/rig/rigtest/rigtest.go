@@ -9,11 +9,16 @@
 //	var servers *rig.Rig
 //
 //	func TestMain(m *testing.M) {
-//		rigtest.MainWith(m, rig.Config{Redis: 1}, func(r *rig.Rig) { servers = r })
+//		rigtest.MainWith(m, rigtest.Guest(rig.Config{MySQL: true, Redis: 1}), func(r *rig.Rig) { servers = r })
 //	}
+//
+// Guest lets a rig use the MySQL and the ZooKeeper of the lab that `make test` has started for all
+// packages. A rig whose tests stop these servers must not be a guest. Without `make test`, each
+// package starts all its servers.
 package rigtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +45,7 @@ func Main(m *testing.M) {
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig), end ...func() error) {
 	prepare()
 	ctx, code := context.Background(), 1
-	r, err := rig.Start(ctx, cfg)
+	r, err := rig.Start(ctx, withProgram(cfg))
 	if err == nil {
 		if err = checkMySQL(ctx, r); err == nil {
 			use(r)
@@ -56,6 +61,40 @@ func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig), end ...func() er
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// Guest makes a guest of cfg's rig if OVERSELL_LAB names the file with the addresses of a lab.
+func Guest(cfg rig.Config) rig.Config {
+	path := os.Getenv("OVERSELL_LAB")
+	if path == "" {
+		return cfg
+	}
+	host, err := rig.ReadAddresses(path)
+	if err != nil {
+		panic(err) // in a test binary: make test has set a wrong variable
+	}
+	cfg.Host = &host
+	return cfg
+}
+
+// withProgram sets the program of the replicas to OVERSELL_PROGRAM, which `make test` has built. By
+// default, each rig builds it.
+func withProgram(cfg rig.Config) rig.Config {
+	cfg.Binary = cmp.Or(cfg.Binary, os.Getenv("OVERSELL_PROGRAM"))
+	return cfg
+}
+
+// Program returns the path of the program oversell. It builds the program if `make test` has not.
+func Program(tb testing.TB) string {
+	tb.Helper()
+	if path := os.Getenv("OVERSELL_PROGRAM"); path != "" {
+		return path
+	}
+	path := filepath.Join(tb.TempDir(), "oversell")
+	if out, err := exec.CommandContext(tb.Context(), "go", "build", "-tags", "nomsgpack", "-o", path, "oversell").CombinedOutput(); err != nil {
+		tb.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
 }
 
 // checkMySQL rejects MariaDB, and a MySQL older than OVERSELL_MYSQL, which `make test-mysql` sets.
@@ -122,7 +161,7 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 	if cfg.Database != rig.OneServer {
 		NeedsPair(tb, cfg.Database)
 	}
-	r, err := rig.Start(tb.Context(), cfg)
+	r, err := rig.Start(tb.Context(), withProgram(cfg))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,59 @@
+package rig
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// enter creates a database and a folder of ZooKeeper for this rig in the servers of Config.Host.
+func (r *Rig) enter(ctx context.Context) error {
+	host, name := r.cfg.Host, "oversell_"+strings.ToLower(rand.Text()[:12])
+	if host == nil {
+		return nil
+	}
+	if r.cfg.MySQL {
+		server, own, found := strings.Cut(host.MySQL, ")/")
+		if !found {
+			return errors.New("rig: the host has no MySQL")
+		}
+		if err := mysqlExec(ctx, host.MySQL, "CREATE DATABASE "+name); err != nil {
+			return fmt.Errorf("rig: a database of the host: %w", err)
+		}
+		r.addrs.MySQL = server + ")/" + name + strings.TrimPrefix(own, "oversell")
+		r.leave = func(ctx context.Context) error { return mysqlExec(ctx, host.MySQL, "DROP DATABASE "+name) }
+	}
+	if r.cfg.Zookeeper {
+		if len(host.Zookeeper) == 0 {
+			return errors.New("rig: the host has no ZooKeeper")
+		}
+		if err := createFolder(host.Zookeeper, "/"+name); err != nil {
+			return fmt.Errorf("rig: a folder of the host's ZooKeeper: %w", err)
+		}
+		r.addrs.Zookeeper = []string{strings.Join(host.Zookeeper, ",") + "/" + name}
+	}
+	return nil
+}
+
+func mysqlExec(ctx context.Context, dsn, statement string) error {
+	return withMySQL(dsn, func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, statement)
+		return err
+	})
+}
+
+func createFolder(servers []string, path string) error {
+	c, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	return err
+}
