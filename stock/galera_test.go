@@ -21,6 +21,7 @@ import (
 // then killed. After each of them, other nodes must have every confirmed write, and no write whose error
 // says that nothing was written. In the end, the pool is back at the first node.
 func TestGalera(t *testing.T) {
+	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment, with the hazard galera")
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.GaleraCluster})
 	db, err := stock.Open(r.Addresses().MySQLNodes, 16)

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 // TestReadAt checks that a plain SELECT on a delayed follower returns an old count. Transactions,
 // locking reads and ReadPrimary must return the new count from the primary.
 func TestReadAt(t *testing.T) {
+	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment, with the hazard stale-read")
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.DelayedReads})
 	db, err := stock.Open(r.Addresses().MySQL, 4)
 	must(t, err)

@@ -28,7 +28,7 @@ tested() {
 
 # The tests of MySQL in packages whose other tests need no MySQL.
 chosen='^TestMySQL|^TestExercises$/^mysql$|^Test(CachingSHA2|MySQLProxy)$'
-chosen=$chosen'|^Test(DecisiveResults|Pairs)$/^(race|replica-race|early-release|crash|write-behind|stale-read)$'
+chosen=$chosen'|^TestEveryHazard$/^(race|replica-race|early-release|crash|write-behind|stale-read)$'
 
 mysql() (
 	newest || bring mysql || return 0

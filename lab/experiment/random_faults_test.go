@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/lab/rig/rigtest"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 )
@@ -21,6 +22,7 @@ import (
 // pieces sold, apart from requests with an unknown outcome. OVERSELL_CHAOS is the duration of the
 // test. OVERSELL_SEED is the logged seed of an earlier test, and repeats its draw of faults.
 func TestFencedUnderChaos(t *testing.T) {
+	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment")
 	long, round := 15*time.Second, 20*time.Second
 	if text := os.Getenv("OVERSELL_CHAOS"); text != "" {
 		var err error

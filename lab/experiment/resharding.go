@@ -64,13 +64,13 @@ func keepLock() schedule {
 					return &finding{Broken, MutualExclusion, api.Text{EN: "A request sold during the fault, while the holder had the lock.", ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。"}}
 				}
 			}
-			return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder did not sell, or its successor did not within half a lease.", ZH: "持锁者没有卖出，或者后继者在半个租期内没有卖出。"}}, holder, successor)(p)
+			return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder did not sell, or its successor did not within 10 s.", ZH: "持锁者没有卖出，或者后继者在 10 秒内没有卖出。"}}, holder, successor)(p)
 		},
 	}
 }
 
 func sendSuccessor(ctx context.Context, r *run) error {
-	r.send(ctx, successor, wait(engineLease/2))
+	r.send(ctx, successor, wait(engineWait))
 	r.await(successor)
 	return nil
 }

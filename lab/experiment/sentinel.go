@@ -15,7 +15,7 @@ import (
 // the sides; 24 seeds in a row have all orders on both.
 func splitBrain() Experiment {
 	sched := splitFirst(func(r *run) int { return oldSide(r.seed) })
-	sched.contenderParams = wait(engineLease / 2)
+	sched.contenderParams = wait(engineWait)
 	return Experiment{
 		Hazard: "split-brain", Title: "Sentinel promotes a replica, while the old master goes on serving its clients",
 		Shows: "two masters, and a holder on each of them", ClaimedAs: "failover",

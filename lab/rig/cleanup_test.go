@@ -12,30 +12,36 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // TestNothingIsLeft ends a program that runs a rig, with several signals and at several moments. No
-// process and no file may be left.
+// process and no file may be left. Outside of make nightly it runs the cases that are marked.
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		when   string // the signal comes when this file appears; empty means when all is ready
 		signal syscall.Signal
+		always bool
 	}{
-		{"ready/kill -9", "", syscall.SIGKILL},
-		{"ready/ctrl-c", "", syscall.SIGINT},
-		{"ready/no handler", "", syscall.SIGTERM},
-		{"folder made/kill -9", ".", syscall.SIGKILL},
-		{"folder made/ctrl-c", ".", syscall.SIGINT},
-		{"first server/kill -9", "redis-1.log", syscall.SIGKILL},
-		{"first server/ctrl-c", "redis-1.log", syscall.SIGINT},
-		{"mysql installs/kill -9", "mysql-install.log", syscall.SIGKILL},
-		{"mysql installs/ctrl-c", "mysql-install.log", syscall.SIGINT},
-		{"mysql starts/kill -9", "mysql.log", syscall.SIGKILL},
-		{"nginx starts/kill -9", "nginx.log", syscall.SIGKILL},
-		{"replica starts/ctrl-c", "replica-1.log", syscall.SIGINT},
+		{"ready/kill -9", "", syscall.SIGKILL, true},
+		{"ready/ctrl-c", "", syscall.SIGINT, true},
+		{"ready/no handler", "", syscall.SIGTERM, false},
+		{"folder made/kill -9", ".", syscall.SIGKILL, true},
+		{"folder made/ctrl-c", ".", syscall.SIGINT, false},
+		{"first server/kill -9", "redis-1.log", syscall.SIGKILL, false},
+		{"first server/ctrl-c", "redis-1.log", syscall.SIGINT, true},
+		{"mysql installs/kill -9", "mysql-install.log", syscall.SIGKILL, true},
+		{"mysql installs/ctrl-c", "mysql-install.log", syscall.SIGINT, false},
+		{"mysql starts/kill -9", "mysql.log", syscall.SIGKILL, false},
+		{"nginx starts/kill -9", "nginx.log", syscall.SIGKILL, false},
+		{"replica starts/ctrl-c", "replica-1.log", syscall.SIGINT, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if !test.always {
+				rigtest.Nightly(t, "the other cases of TestNothingIsLeft")
+			}
 			program, err := os.Executable()
 			must(t, err)
 			tmp := t.TempDir() // its own, so that the test finds leftover files

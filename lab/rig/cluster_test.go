@@ -37,6 +37,7 @@ func TestPairs(t *testing.T) {
 // has its own writes only. After the release, each master has all rows. A row that both masters
 // wrote has on each master the value of the other master.
 func TestHoldReplication(t *testing.T) {
+	rigtest.Nightly(t, "TestDelayedReads of ./lab/rig and TestEveryHazard of ./lab/experiment")
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.TwoMasters})
 	a, b := node(t, r, "mysql"), node(t, r, "mysql-2")
 	write(t, a, "CREATE TABLE wrote (id INT PRIMARY KEY, node CHAR(1)) ENGINE=InnoDB")

@@ -135,6 +135,7 @@ func TestSetUpstream(t *testing.T) {
 // TestEnsemble checks that an ensemble of three ZooKeeper servers serves while two of them run, and
 // not while one runs. After both killed servers have started again, all three must have their data.
 func TestEnsemble(t *testing.T) {
+	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment, with the hazard minority-loss")
 	r := rigtest.Start(t, rig.Config{Zookeeper: true, ZookeeperServers: 3})
 	addrs := r.Addresses().Zookeeper
 	if len(addrs) != 3 {

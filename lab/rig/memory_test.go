@@ -15,6 +15,7 @@ import (
 // TestZookeeperOutOfMemory checks that a ZooKeeper server without free memory ends, and that the
 // rig reports this. The server must not continue without some of its threads.
 func TestZookeeperOutOfMemory(t *testing.T) {
+	rigtest.Nightly(t, "TestOnExit of ./lab/rig")
 	exits := make(chan rig.Exit, 1)
 	r := rigtest.Start(t, rig.Config{Zookeeper: true, OnExit: func(e rig.Exit) { exits <- e }})
 	conn, _, err := zk.Connect(r.Addresses().Zookeeper, 30*time.Second, zk.WithLogInfo(false), zk.WithLogger(silence{}))

@@ -15,6 +15,7 @@ import (
 // TestPostgres kills PostgreSQL and its pooler, and starts them again on their data. A killed
 // PostgreSQL must leave no shared memory.
 func TestPostgres(t *testing.T) {
+	rigtest.Nightly(t, "TestServersStopAndStart of ./lab/rig, for the other servers")
 	before := segments(t)
 	r := rigtest.Start(t, rig.Config{Postgres: true})
 	if env := r.Addresses().ServeEnv(); len(env) != 2 || !strings.HasPrefix(env[0], "POSTGRES_URL=postgres://") || !strings.HasPrefix(env[1], "PGBOUNCER_URL=postgres://") {

@@ -184,6 +184,7 @@ func TestSecrets(t *testing.T) {
 // TestGaleraName: a node needs only the name of a Galera cluster to join it, and can then write to
 // all nodes. So the name must be a secret.
 func TestGaleraName(t *testing.T) {
+	rigtest.Nightly(t, "TestStranger of ./lab/rig")
 	r := rigtest.Start(t, rig.Config{MySQL: true, Database: rig.Galera})
 	for _, server := range []string{"mysql", "mysql-2"} {
 		var name string

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oversell/lab/rig/rigtest"
 )
 
 func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
@@ -21,7 +23,8 @@ func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
 	return r
 }
 
-// TestFindings searches small bounds, and compares with what the cards say.
+// TestFindings searches small bounds, and compares with what the cards say. Outside of make nightly, it
+// searches a fault of each kind that breaks a lock: TestCorrect has locks that hold.
 func TestFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		strategy          string
@@ -51,6 +54,9 @@ func TestFindings(t *testing.T) {
 		"etcd, an expiry, fenced":          {"etcd", Bounds{Clients: 2, Expiries: 1, Fenced: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !slices.Contains([]string{"no lock", "a pause", "a crash, no expiry", "a fail-over", "etcd, an expiry", "etcd, an expiry, fenced"}, name) {
+				rigtest.Nightly(t, "TestCorrect and TestFindings of ./locks/explore")
+			}
 			r := complete(t, tt.strategy, tt.bounds, false)
 			t.Logf("%d schedules: %d oversold, %d stalled, %v", r.Schedules, r.Oversold, r.Stalled, r.Outcomes)
 			if (r.Oversold > 0) != tt.oversells || (r.Stalled > 0) != tt.stalls {
@@ -70,29 +76,34 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestReduction checks that the reduced search finds each outcome that the full search finds.
+// TestReduction checks that the reduced search finds each outcome that the full search finds. Outside of
+// make nightly, it runs the shortest searches.
 func TestReduction(t *testing.T) {
 	for _, tt := range []struct {
 		strategy string
 		bounds   Bounds
+		short    bool
 	}{
-		{"none", Bounds{Clients: 2, Pauses: 1}},
-		{"redis", Bounds{Clients: 2}},
-		{"redis-setnx", Bounds{Clients: 2, Crashes: 1}},
-		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}},
-		{"redis-expire", Bounds{Clients: 2, Failovers: 1}},
-		{"redis-expire", Bounds{Clients: 2, Pauses: 1}},
-		{"redlock", Bounds{Clients: 1, Crashes: 1}},
-		{"redlock", Bounds{Clients: 1, Failovers: 1}},
-		{"redis-multi", Bounds{Clients: 2}},
-		{"redis-multi", Bounds{Clients: 1, Pauses: 1}},
-		{"zk", Bounds{Clients: 2}},
-		{"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}},
-		{"etcd", Bounds{Clients: 2, Crashes: 1}},
-		{"etcd", Bounds{Clients: 2, Expiries: 1}},
-		{"etcd", Bounds{Clients: 2, LostReplies: 1}},
+		{"none", Bounds{Clients: 2, Pauses: 1}, false},
+		{"redis", Bounds{Clients: 2}, false},
+		{"redis-setnx", Bounds{Clients: 2, Crashes: 1}, false},
+		{"redis-getset", Bounds{Clients: 2, LostReplies: 1}, false},
+		{"redis-expire", Bounds{Clients: 2, Failovers: 1}, false},
+		{"redis-expire", Bounds{Clients: 2, Pauses: 1}, false},
+		{"redlock", Bounds{Clients: 1, Crashes: 1}, true},
+		{"redlock", Bounds{Clients: 1, Failovers: 1}, false},
+		{"redis-multi", Bounds{Clients: 2}, true},
+		{"redis-multi", Bounds{Clients: 1, Pauses: 1}, false},
+		{"zk", Bounds{Clients: 2}, true},
+		{"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}, false},
+		{"etcd", Bounds{Clients: 2, Crashes: 1}, false},
+		{"etcd", Bounds{Clients: 2, Expiries: 1}, false},
+		{"etcd", Bounds{Clients: 2, LostReplies: 1}, false},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", tt.strategy, tt.bounds), func(t *testing.T) {
+			if !tt.short {
+				rigtest.Nightly(t, "the shorter searches of TestReduction")
+			}
 			full, reduced := complete(t, tt.strategy, tt.bounds, true), complete(t, tt.strategy, tt.bounds, false)
 			t.Logf("%d schedules, reduced %d", full.Schedules, reduced.Schedules)
 			if !slices.Equal(slices.Sorted(maps.Keys(full.Outcomes)), slices.Sorted(maps.Keys(reduced.Outcomes))) {
