@@ -175,6 +175,10 @@ grades: servers ## grade every wrong lock of the tests: oversell grade must name
 mutations: servers ## seed twenty bugs in the strategies: oversell explore must find each one; takes minutes
 	OVERSELL_MUTATIONS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestMutations$$' ./locks/explore
 
+.PHONY: caught
+caught: servers browser build ## put thirty bugs into copies of the checkout: make test must find 24; takes half an hour
+	GO="$(GO)" sh tools/caught.sh
+
 .PHONY: trails
 trails: servers ## repeat a hundred schedules of oversell explore on real servers, and compare the outcomes
 	OVERSELL_TRAILS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestReplayOn$$' ./locks/explore
