@@ -239,7 +239,7 @@ site: build ## write pages that need no servers to results/site; open its index.
 
 .PHONY: commands
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
-	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
+	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' ./docs
 
 .PHONY: pictures
 pictures: servers browser ## take the pictures of README.md: a run, a timeline and Step, light and dark
