@@ -248,3 +248,7 @@ pictures: servers browser ## take the pictures of README.md: a run, a timeline a
 .PHONY: clean
 clean: ## remove bin/, results/ and jmeter/results/
 	rm -rf bin results jmeter/results
+
+.PHONY: uninstall
+uninstall: ## remove the packages that these commands have installed, and no other ones
+	@sh lab/rig/uninstall.sh
