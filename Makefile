@@ -242,7 +242,7 @@ commands: servers build ## run the commands of the documents; with ALL=1 also th
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' ./docs
 
 .PHONY: pictures
-pictures: servers browser ## take the pictures of README.md: a run, a timeline and Step, light and dark
+pictures: servers browser ## take the pictures of README.md and docs/lab.md: a run, a timeline and Step, light and dark
 	OVERSELL_PICTURES=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPictures$$' ./dash
 
 .PHONY: clean

@@ -45,6 +45,9 @@ func runners() map[string]runner {
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
 		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},
 		"make test":                               {file: ".ci/run", as: "make test\n"},
+		"make check":                              {file: "Makefile", as: "check: test lint vet"},
+		"make nightly":                            {file: "Makefile", as: "tools/nightly.sh"},
+		"make uninstall":                          {file: "lab/rig/packages_test.go", as: `"uninstall.sh"`},
 		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint vet\n"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ./...)`},
 
