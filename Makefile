@@ -243,12 +243,16 @@ site: build ## write pages that need no servers to results/site; open its index.
 
 .PHONY: commands
 commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
-	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' .
+	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' ./docs
 
 .PHONY: pictures
-pictures: servers browser ## take the pictures of README.md: a run, a timeline and Step, light and dark
+pictures: servers browser ## take the pictures of README.md and docs/lab.md: a run, a timeline and Step, light and dark
 	OVERSELL_PICTURES=$(CURDIR)/docs/pictures $(GO) test $(TAGS) -count=1 -run '^TestPictures$$' ./dash
 
 .PHONY: clean
 clean: ## remove bin/, results/ and jmeter/results/
 	rm -rf bin results jmeter/results
+
+.PHONY: uninstall
+uninstall: ## remove the packages that these commands have installed, and no other ones
+	@sh lab/rig/uninstall.sh

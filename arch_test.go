@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ type rule struct {
 // rules lists the allowed imports. A package follows the first rule whose from matches its path.
 // The path "." means package main. .golangci.yml has the same rules for the linter in an editor.
 var rules = []rule{
-	{from: ".", may: []string{"cli"}, test: []string{"api", "locks/catalog", "lab/experiment", "lab/grade", "lab/matrix"}},
+	{from: ".", may: []string{"cli"}},
 	{from: "cli", may: []string{"api", "docs", "stock", "migrations", "locks", "locks/*", "handlers", "lab/*", "lab/*/*", "dash"}},
 
 	// Package api is the contract between the service and the lab.
@@ -53,7 +54,8 @@ var rules = []rule{
 	// The following packages are the lab. They use the service only over HTTP. Of the service's
 	// packages, they import only api.
 	{from: "nginx"},
-	{from: "docs"},
+	// The tests of package docs compare the documents with the catalogue and the experiments.
+	{from: "docs", test: []string{"api", "locks/catalog", "lab/*", "lab/*/*"}},
 	{from: "lab/history", may: []string{"api"}},
 	// Package lab/experiment may not import the packages that present its results.
 	{from: "lab/experiment", may: []string{"api", "lab/backend", "lab/check", "lab/fault", "lab/history", "lab/load", "lab/report", "lab/rig", "lab/suggest"}, test: []string{"lab/rig/*"}},
@@ -247,4 +249,143 @@ func from(name string, to ...string) pkg {
 		p.Imports = append(p.Imports, path.Join(module, i))
 	}
 	return p
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
+
+// uncovered returns a sentence for each call of rigtest.Nightly whose text does not name a test that
+// make test runs. The keys of files are paths; a value is the file's source text, or nil to read the file.
+func uncovered(files map[string]any) (found []string, err error) {
+	type call struct {
+		at   token.Position
+		args []ast.Expr
+	}
+	var calls []call
+	quick := map[string]bool{}   // tests that make test runs, by name
+	nightly := map[string]bool{} // tests that it skips
+	set := token.NewFileSet()
+	for file, src := range files {
+		tree, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, fmt.Errorf("parse: %w", err)
+		}
+		for _, d := range tree.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			all := nightlyCalls(f.Body, true)
+			for _, c := range all {
+				calls = append(calls, call{set.Position(c.Pos()), c.Args})
+			}
+			// A call in a function literal skips a subtest only.
+			if f.Recv == nil && testName.MatchString(f.Name.Name) {
+				if len(nightlyCalls(f.Body, false)) > 0 {
+					nightly[f.Name.Name] = true
+				} else {
+					quick[f.Name.Name] = true
+				}
+			}
+		}
+	}
+	for _, c := range calls {
+		report := func(format string, args ...any) {
+			found = append(found, fmt.Sprintf("%s: rigtest.Nightly: ", c.at)+fmt.Sprintf(format, args...))
+		}
+		var text *ast.BasicLit
+		if len(c.args) == 2 {
+			text, _ = c.args[1].(*ast.BasicLit)
+		}
+		if text == nil {
+			report("the second argument must be a string literal that names tests")
+			continue
+		}
+		names := testName.FindAllString(text.Value, -1)
+		if len(names) == 0 {
+			report("%s names no test: name one that covers the behaviour in make test", text.Value)
+		}
+		for _, name := range names {
+			switch {
+			case quick[name]:
+			case nightly[name]:
+				report("%s itself runs only in make nightly", name)
+			default:
+				report("%s does not exist", name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// nightlyCalls returns the calls of rigtest.Nightly in a function's body, with or without those in function literals.
+func nightlyCalls(body *ast.BlockStmt, literals bool) (calls []*ast.CallExpr) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if _, ok := n.(*ast.FuncLit); ok {
+			return literals
+		}
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		function, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || function.Sel.Name != "Nightly" {
+			return true
+		}
+		if from, ok := function.X.(*ast.Ident); ok && from.Name == "rigtest" {
+			calls = append(calls, call)
+		}
+		return true
+	})
+	return calls
+}
+
+// TestNightlyIsCovered checks that each test that only make nightly runs names tests that cover its
+// behaviour in make test, and that make test runs these.
+func TestNightlyIsCovered(t *testing.T) {
+	t.Parallel()
+	files := map[string]any{}
+	for _, p := range list(t) {
+		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles, p.IgnoredGoFiles) {
+			if strings.HasSuffix(file, "_test.go") {
+				files[filepath.Join(p.Dir, file)] = nil
+			}
+		}
+	}
+	found, err := uncovered(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Error(f)
+	}
+}
+
+// TestUncovered checks that uncovered reports bad texts and does not report good texts.
+func TestUncovered(t *testing.T) {
+	t.Parallel()
+	const source = `package p
+
+func TestQuick(t *testing.T) { t.Run("large", func(t *testing.T) { rigtest.Nightly(t, "TestQuick") }) }
+func TestGood(t *testing.T) { rigtest.Nightly(t, "TestQuick of ./p, with one seed") }
+func TestMissing(t *testing.T) { rigtest.Nightly(t, "TestQuick, TestGone") }
+func TestCircle(t *testing.T) { rigtest.Nightly(t, "TestGood") }
+func TestNothing(t *testing.T) { rigtest.Nightly(t, "the tests of ./p") }
+func TestVariable(t *testing.T) { rigtest.Nightly(t, covered) }
+func helper(t *testing.T) { rigtest.Nightly(t, "helper") }
+`
+	found, err := uncovered(map[string]any{"made-up_test.go": source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`made-up_test.go:5:34: rigtest.Nightly: TestGone does not exist`,
+		`made-up_test.go:6:33: rigtest.Nightly: TestGood itself runs only in make nightly`,
+		`made-up_test.go:7:34: rigtest.Nightly: "the tests of ./p" names no test: name one that covers the behaviour in make test`,
+		`made-up_test.go:8:35: rigtest.Nightly: the second argument must be a string literal that names tests`,
+		`made-up_test.go:9:29: rigtest.Nightly: "helper" names no test: name one that covers the behaviour in make test`,
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("uncovered = %q, want %q", found, want)
+	}
 }

@@ -16,8 +16,10 @@
 # is no failure.
 #
 # Nothing that it installs runs afterwards, or starts with the machine: the lab starts
-# servers of its own. A service that was there before is left as it is.
+# servers of its own. A service that was there before is left as it is. `make uninstall` removes
+# what it has installed.
 set -eu
+. "$(dirname "$0")/packages.sh"
 
 # Where daemons are that a user's PATH may leave out; package rig looks there as well.
 PATH="$PATH:/usr/sbin:/sbin:/usr/local/sbin:/usr/libexec:/opt/homebrew/bin:/opt/homebrew/sbin"
@@ -144,9 +146,10 @@ apt() {
 # While policy-rc.d says 101, packages do not start their services. Where there is one
 # already, its owner has decided.
 policy=/usr/sbin/policy-rc.d
+forbidden=
 forbid_starts() {
 	[ ! -e "$policy" ] || return 0
-	trap 'rm -f "$log"; as_root rm -f "$policy"' EXIT
+	forbidden=yes
 	printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
 	as_root chmod 755 "$policy"
 }
@@ -164,15 +167,24 @@ disable_new() {
 	done
 }
 
+# finish also runs after a failure or a signal.
+finish() {
+	[ -z "$forbidden" ] || as_root rm -f "$policy" || true
+	rm -f "$log"
+	[ -z "$packages_before" ] || after_install
+}
+
 with_apt() {
 	as_root true || give_up "installing the lab's servers needs root or sudo"
 	echo "installing:$missing$extra"
 	log=$(mktemp)
-	trap 'rm -f "$log"' EXIT
+	packages_before=
+	trap finish EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' HUP TERM
 	forbid_starts
 	apt update
+	before_install
 	# shellcheck disable=SC2086 # words
 	apt install -y --no-install-recommends $missing $extra
 	disable_new
@@ -197,6 +209,10 @@ with_brew() {
 		esac
 	done
 	echo "installing:$formulas"
+	before_install
+	trap after_install EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' HUP TERM
 	# shellcheck disable=SC2086 # words
 	brew install $formulas
 }

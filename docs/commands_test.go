@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"context"
@@ -45,8 +45,11 @@ func runners() map[string]runner {
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
 		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},
 		"make test":                               {file: ".ci/run", as: "make test\n"},
-		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint\n"},
-		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `run -race -p 2 $("$GO" list -tags nomsgpack ./...`},
+		"make check":                              {file: "Makefile", as: "check: test lint vet"},
+		"make nightly":                            {file: "Makefile", as: "tools/nightly.sh"},
+		"make uninstall":                          {file: "lab/rig/packages_test.go", as: `"uninstall.sh"`},
+		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint vet\n"},
+		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ./...)`},
 
 		"make up": docker("docker/up.sh"),
 		"docker compose -f docker-compose.yml -f docker-compose.sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml"),
@@ -196,7 +199,7 @@ func TestCommandsHaveRunners(t *testing.T) {
 		for _, command := range commands(read(t, file)) {
 			r, ok := runners()[command]
 			if !ok {
-				t.Errorf("%s: the command `%s` has no runner: add one to commands_test.go", file, command)
+				t.Errorf("%s: the command `%s` has no runner: add one to docs/commands_test.go", file, command)
 				continue
 			}
 			delete(unused, command)
@@ -206,7 +209,7 @@ func TestCommandsHaveRunners(t *testing.T) {
 		}
 	}
 	for command := range unused {
-		t.Errorf("commands_test.go has a runner for `%s`, which is in no document: remove it", command)
+		t.Errorf("docs/commands_test.go has a runner for `%s`, which is in no document: remove it", command)
 	}
 	got := commands("```sh\nmake x   # builds x\n\ncurl 'http://host/#a'\n```\n```\nno command\n```\n   ```sh\n   make y\n   ```\n")
 	if want := []string{"make x", "curl 'http://host/#a'", "make y"}; !slices.Equal(got, want) {
