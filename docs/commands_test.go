@@ -48,7 +48,7 @@ func runners() map[string]runner {
 		"make check":                              {file: "Makefile", as: "check: test lint vet"},
 		"make nightly":                            {file: "Makefile", as: "tools/nightly.sh"},
 		"make uninstall":                          {file: "lab/rig/packages_test.go", as: `"uninstall.sh"`},
-		"make test-mysql":                         {file: ".ci/run", as: "make --jobs=3 --output-sync test-mysql lint vet\n"},
+		"make test-mysql":                         {file: ".ci/run", as: "test-mysql lint vet"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ./...)`},
 
 		"make up": docker("docker/up.sh"),
