@@ -35,7 +35,7 @@ done
 
 # run FILE FLAG... runs tests, and writes their events to FILE.
 run() {
-	events=$work/$1.json
+	events=$work/$1.events
 	shift
 	"$GO" tool -modfile=tools/go.mod gotestsum --format pkgname --format-icons text --hide-summary skipped \
 		--jsonfile "$events" -- -tags nomsgpack -trimpath -vet=off -count=1 -timeout 40m "$@"
@@ -58,7 +58,7 @@ else
 fi
 
 echo 'the slowest tests:'
-cat "$work"/*.json | "$GO" tool -modfile=tools/go.mod gotestsum tool slowest --num 10
+cat "$work"/*.events | "$GO" tool -modfile=tools/go.mod gotestsum tool slowest --num 10
 
 if [ -s "$OVERSELL_LEFT_OUT" ]; then
 	echo "$(wc -l <"$OVERSELL_LEFT_OUT") tests were left out, as MariaDB or its Galera is not installed (make servers says why):"
