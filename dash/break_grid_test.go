@@ -37,7 +37,8 @@ func readGrid(t *testing.T, tab window) (g gridState) {
 // TestBreakGrid opens the matrix on a small projector, shows the recorded verdicts, asks which locks
 // survive a pause, and moves with the arrow keys.
 func TestBreakGrid(t *testing.T) {
-	address, tab := pageOf(t, ownLab(t)), browser(t)
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
 	do(t, tab, chromedp.Navigate(address("/dash/break")), look(1280, "light"), chromedp.WaitVisible(`[data-live] .matrix .basic`, chromedp.ByQuery))
 	g := readGrid(t, tab)
 	if g.Rows != 8 || g.Columns != 8 || g.Families != 0 || g.Recorded != 0 || g.Unnamed != 0 {
