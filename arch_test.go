@@ -62,7 +62,8 @@ var rules = []rule{
 	{from: "lab/course", may: []string{"api", "lab/*"}, test: []string{"docs", "lab/rig/*"}},
 	{from: "lab/*", may: []string{"api", "lab/*", "lab/*/*", "nginx"}},
 	{from: "lab/*/*", may: []string{"api", "lab/*", "lab/*/*"}},
-	{from: "dash", may: []string{"api", "docs", "lab/*"}, test: onServers},
+	{from: "dash", may: []string{"api", "docs", "dash/hub", "lab/*"}, test: onServers},
+	{from: "dash/hub", may: []string{"api"}},
 }
 
 var onServers = []string{"migrations", "lab/rig", "lab/rig/*", "lab/backend"}
@@ -212,6 +213,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"the lab's tests must not import the stock", pkg{ImportPath: "oversell/lab/check", Name: "check", XTestImports: []string{"oversell/stock"}}, "lab/check (test) imports stock"},
 		{"experiments do not present their results", from("lab/experiment", "lab/matrix"), "lab/experiment imports lab/matrix"},
 		{"the page must not import locks", from("dash", "locks"), "dash imports locks"},
+		{"the hub knows no page", from("dash/hub", "dash"), "dash/hub imports dash"},
 		{"only main imports cli", from("handlers", "cli"), "handlers imports cli"},
 		{"main imports only cli", from(".", "handlers"), ". imports handlers"},
 		{"a rule for tests", pkg{ImportPath: "oversell/stock", Name: "stock", TestImports: []string{"oversell/locks"}}, "stock (test) imports locks"},

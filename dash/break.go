@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
@@ -21,7 +22,7 @@ import (
 // breaks is the page of the experiments, and keeps the newest result of each hazard and strategy.
 type breaks struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	now     breakState
 	waiting bool // sendWhenReady waits for the service
 	runs    map[resultKey]*storedResult
@@ -96,8 +97,8 @@ func newBreaks(s *Server) *breaks {
 	b.recorded, b.about, b.databases = recordedVerdicts()
 	b.recordings = sync.OnceValue(recordedRuns)
 	b.now.Unable = s.Binary == ""
-	s.hub.open("break", b.all)
-	s.hub.open("result", b.resultMessages)
+	s.hub.Open("break", b.all)
+	s.hub.Open("result", b.resultMessages)
 	s.showWithGroups("/dash/break", "break", Text{"Break", "破坏"}, func(r *http.Request, groups []group) any {
 		data := struct {
 			Hazards   []hazard
@@ -108,7 +109,7 @@ func newBreaks(s *Server) *breaks {
 			Matrix    matrixView
 			Now       breakState
 		}{Hazards: hazards(), Groups: groups, Filter: b.filter(r), Recorded: b.about, Databases: b.databases}
-		s.hub.send("break", func() []message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
+		s.hub.Send("break", func() []hub.Message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
 		return data
 	})
 	s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.resultPage)
@@ -146,8 +147,8 @@ func recordedRuns() map[resultKey]experiment.Result {
 }
 
 // all returns the messages that draw the whole matrix. The hub's mutex must be locked.
-func (b *breaks) all() []message {
-	messages := []message{b.s.part("break", "now", b.now)}
+func (b *breaks) all() []hub.Message {
+	messages := []hub.Message{b.s.part("break", "now", b.now)}
 	if b.s.catalogue.known() != nil {
 		return append(messages, b.s.part("break", "matrix", b.matrix()))
 	}
@@ -162,7 +163,7 @@ func (b *breaks) all() []message {
 func (b *breaks) sendWhenReady() {
 	for {
 		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
-			b.s.hub.send("break", b.all)
+			b.s.hub.Send("break", b.all)
 			return
 		}
 		select {
@@ -174,12 +175,12 @@ func (b *breaks) sendWhenReady() {
 }
 
 // resultMessages returns the number of each result's newest run. The hub's mutex must be locked.
-func (b *breaks) resultMessages() []message {
+func (b *breaks) resultMessages() []hub.Message {
 	newest := map[string]int{}
 	for q, run := range b.runs {
 		newest[q.ID()] = run.ID
 	}
-	return []message{b.s.part("break", "now", b.now), newMessage("newest", newest)}
+	return []hub.Message{b.s.part("break", "now", b.now), hub.NewMessage("newest", newest)}
 }
 
 // plan reads the form. No hazard in the form means all hazards, and no strategy all strategies.
@@ -295,12 +296,12 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 
 // change sends only the columns of the previous and the present hazard: the matrix is large.
 func (b *breaks) change(change func()) {
-	b.s.hub.send("break", func() []message {
+	b.s.hub.Send("break", func() []hub.Message {
 		before := b.now.Hazard
 		change()
-		return []message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), newMessage("parts", b.column(before, b.now.Hazard))}
+		return []hub.Message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
 	})
-	b.s.hub.send("result", b.resultMessages)
+	b.s.hub.Send("result", b.resultMessages)
 }
 
 type breakWatch struct{ b *breaks }

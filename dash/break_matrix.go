@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 )
@@ -125,8 +126,8 @@ func (t *tally) count(r experiment.Result) {
 }
 
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.
-func (b *breaks) column(hazards ...string) []part {
-	parts := []part{}
+func (b *breaks) column(hazards ...string) []hub.Part {
+	parts := []hub.Part{}
 	for _, e := range experiment.All() {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"oversell/dash"
+	"oversell/lab/rig/rigtest"
 )
 
 // inSightNow is a script that reports whether the browser window shows the line at the first
@@ -39,7 +41,8 @@ func TestBreakInABrowser(t *testing.T) {
 	do(t, tab,
 		chromedp.Evaluate(top, &before),
 		recordParts(),
-		press(button("pause.redis")),
+		// TestBreakGrid moves through the matrix with the keys.
+		chromedp.Focus(button("pause.redis"), chromedp.ByQuery), keys(kb.Enter),
 		showed("part-matrix", "starting"),
 		showed("part-now", "a separate lab"),
 		chromedp.Evaluate(top, &after),
@@ -89,6 +92,13 @@ func TestBreakInABrowser(t *testing.T) {
 	do(t, tab, press(`#projector`))
 	pictures(t, tab, "result-projector")
 	do(t, tab, press(`#projector`))
+	if !rigtest.IsNightly() {
+		do(t, tab, chromedp.Evaluate(`document.querySelector('.verdict').textContent`, &words))
+		if !strings.Contains(words, "The card claims the same") {
+			t.Errorf("the verdict does not name the card: %s", words)
+		}
+		return // each experiment starts a lab
+	}
 	var run string
 	do(t, tab, chromedp.Evaluate(`document.querySelector('#result').dataset.run`, &run))
 	do(t, tab,
@@ -113,26 +123,35 @@ func TestBreakInABrowser(t *testing.T) {
 	)
 }
 
-// TestLearnInABrowser opens the Chinese page of a strategy, starts an experiment that breaks the
-// strategy, and checks the result.
+// TestLearnInABrowser opens the Chinese page of a strategy with the keys, and unfolds its code.
 func TestLearnInABrowser(t *testing.T) {
-	address := pageOf(t, ownLab(t))
-	tab := browser(t, chromedp.Flag("lang", "zh"), chromedp.Flag("accept-lang", "zh"))
+	t.Parallel()
+	address, tab := ownPage(t), browser(t, "zh")
 	do(t, tab,
-		chromedp.Navigate(address("/dash/learn")),
+		chromedp.Navigate(address("/dash/learn")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 		reads(`h1`, "进阶之路"),
 	)
 	pictures(t, tab, "learn")
 	do(t, tab,
-		press(`a[href="/dash/learn/none"]`),
+		tabTo(`a[href="/dash/learn/none"]`), keys(kb.Enter),
 		reads(`.claims-row`, "会丢失更新"),
 		reads(`.claims .breaks`, "会被破坏"),
 		reads(`.code.plain`, ") Deduct("),
 		reads(`#code`, "package local"),
 		reads(`main`, "教程"),
+		tabTo(`#code summary`), keys(kb.Enter), chromedp.WaitVisible(`#code .code`, chromedp.ByQuery),
 	)
 	pictures(t, tab, "lesson")
+}
+
+// TestBreakFromLearn starts an experiment on the Chinese page of a strategy that it breaks, and checks
+// the result.
+func TestBreakFromLearn(t *testing.T) {
+	rigtest.Nightly(t, "TestLearnInABrowser, TestBreakInABrowser of ./dash")
+	address := pageOf(t, ownLab(t))
+	tab := browser(t, "zh")
 	do(t, tab,
+		chromedp.Navigate(address("/dash/learn/none")),
 		press(`#breaking summary`),
 		press(`button[data-body="hazard=race&strategy=none"]`),
 		reads(`h1`, "同一进程里的两个请求"),
@@ -145,20 +164,6 @@ func TestLearnInABrowser(t *testing.T) {
 		chromedp.Navigate(address("/dash/learn/none")),
 		reads(`.claims .breaks`, "被破坏 （本实验室的结果）"),
 	)
-}
-
-// TestRecordedRun opens a result that has not run here: it has the recorded run, with its timeline.
-func TestRecordedRun(t *testing.T) {
-	page, tab := pageOf(t, ownLab(t)), browser(t)
-	do(t, tab,
-		chromedp.Navigate(page("/dash/break/pause/redis")),
-		reads(`#empty`, "Predict first"),
-		press(`#claim summary`),
-		reads(`#claim .verdict`, "✗"),
-		chromedp.WaitVisible(`#claim svg .request`, chromedp.ByQuery),
-	)
-	accessible(t, tab, axe(t), "a recorded run")
-	pictures(t, tab, "recorded")
 }
 
 func button(id string) string { return `button[id="` + id + `"]` }

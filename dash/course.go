@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/course"
 )
@@ -21,7 +22,7 @@ import (
 type coursePage struct {
 	s       *Server
 	lessons map[string][]course.Lesson // by language: the same lessons in the same order
-	// The hub's mutex protects the state: see hub.send.
+	// The hub's mutex protects the state: see hub.Send.
 	trials map[string][]*trialState // by lesson
 }
 
@@ -61,9 +62,9 @@ func newCoursePage(s *Server) *coursePage {
 	}
 	for i, l := range p.lessons["en"] {
 		p.trials[l.Name] = p.trialsOf(i)
-		s.hub.open("course-"+l.Name, func() []message { return p.all(l.Name) })
+		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
 	}
-	s.hub.open("course", func() []message { return nil })
+	s.hub.Open("course", func() []hub.Message { return nil })
 	s.routes.HandleFunc("GET /dash/course", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "course", Text{"Course", "课程"}, p.lessons[language(r)])
 	})
@@ -89,7 +90,7 @@ func (p *coursePage) trialsOf(lesson int) (all []*trialState) {
 }
 
 // all returns the messages that draw all trials of a lesson. The hub's mutex must be locked.
-func (p *coursePage) all(lesson string) (all []message) {
+func (p *coursePage) all(lesson string) (all []hub.Message) {
 	for _, t := range p.trials[lesson] {
 		all = append(all, p.draw(t))
 	}
@@ -115,11 +116,8 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 	return nil
 }
 
-func (p *coursePage) draw(t *trialState) message {
-	drawn := p.s.render("lesson", "trial", t.ID, t)
-	m := newMessage("part", drawn)
-	m.part = &drawn
-	return m
+func (p *coursePage) draw(t *trialState) hub.Message {
+	return hub.Replace(p.s.render("lesson", "trial", t.ID, t))
 }
 
 func (p *coursePage) index(name string) (int, error) {
@@ -197,7 +195,7 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 		return err
 	}
 	change := func(change func()) {
-		p.s.hub.send("course-"+name, func() []message { change(); return []message{p.draw(t)} })
+		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
 	}
 	title := Text{p.lessons["en"][i].Title, p.lessons["zh"][i].Title}
 	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {

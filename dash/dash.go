@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"oversell/api"
+	"oversell/dash/hub"
 	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/rig"
@@ -50,7 +51,7 @@ type Config struct {
 // Server serves all the pages of the lab.
 type Server struct {
 	Config
-	hub            *hub
+	hub            *hub.Hub
 	jobs           jobs
 	catalogue      catalogue
 	runs           *runs
@@ -66,7 +67,7 @@ type Server struct {
 
 // New returns a Server. The Server sends no request to the lab before a page is requested.
 func New(c Config) *Server {
-	s := &Server{Config: c, hub: newHub(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
+	s := &Server{Config: c, hub: hub.New(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: http.DefaultClient}
 	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "judge", "problem"} {
@@ -74,7 +75,7 @@ func New(c Config) *Server {
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
-	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.serve(w, r, r.PathValue("topic")) })
+	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.Serve(w, r, r.PathValue("topic")) })
 	s.routes.HandleFunc("GET /dash/", func(w http.ResponseWriter, r *http.Request) {
 		s.showProblem(w, r, reject(http.StatusNotFound, "This page does not exist.", "没有这个页面。"))
 	})
@@ -99,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 
 // Close closes all streams and stops the running job. It returns when the job has cleaned up.
 func (s *Server) Close() {
-	s.hub.close()
+	s.hub.Close()
 	s.jobs.stop(context.Background())
 	s.end()
 	s.primitivesPage.requests.Wait()
@@ -122,7 +123,7 @@ type view struct {
 	Topic string
 	Title Text
 	Data  any
-	parts func() map[string]Text
+	parts func() map[string]api.Text
 	place *place // nil on the pages that a Server serves
 }
 
@@ -160,7 +161,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title
 }
 
 func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
-	v.parts = sync.OnceValue(func() map[string]Text { return s.hub.parts(cmp.Or(v.Topic, v.Page)) })
+	v.parts = sync.OnceValue(func() map[string]api.Text { return s.hub.Parts(cmp.Or(v.Topic, v.Page)) })
 	var text bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -188,20 +189,12 @@ func (s *Server) showWithGroups(path, name string, title Text, data func(r *http
 	})
 }
 
-type part struct {
-	ID string `json:"id"`
-	Text
-}
-
 // part returns a message that replaces a part of the open pages. The template name draws the part.
-func (s *Server) part(page, name string, data any) message {
-	p := s.render(page, name, name, data)
-	m := newMessage("part", p)
-	m.part = &p
-	return m
+func (s *Server) part(page, name string, data any) hub.Message {
+	return hub.Replace(s.render(page, name, name, data))
 }
 
-func (s *Server) render(page, name, id string, data any) part {
+func (s *Server) render(page, name, id string, data any) hub.Part {
 	in := func(lang string) string {
 		var text bytes.Buffer
 		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
@@ -209,7 +202,7 @@ func (s *Server) render(page, name, id string, data any) part {
 		}
 		return text.String()
 	}
-	return part{id, Text{in("en"), in("zh")}}
+	return hub.Part{ID: id, Text: api.Text{EN: in("en"), ZH: in("zh")}}
 }
 
 // request is a form that a page has sent. Who is the network address of the sender.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/lab/check"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
@@ -15,7 +16,7 @@ import (
 // firstLesson is a lesson of one minute: four trials, each with a prediction of the class before it.
 type firstLesson struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	progress
 	Trials []*firstTrial
 	Done   int // requests of the running trial
@@ -86,7 +87,7 @@ func firstTrials() []*firstTrial {
 
 func newFirstLesson(s *Server) {
 	l := &firstLesson{s: s, Trials: firstTrials()}
-	s.hub.open("first", l.all)
+	s.hub.Open("first", l.all)
 	s.routes.HandleFunc("GET /dash/first", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "first", Text{"First lesson", "第一课"}, nil)
 	})
@@ -96,8 +97,8 @@ func newFirstLesson(s *Server) {
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
-func (l *firstLesson) all() []message {
-	return []message{l.s.part("first", "lesson", l), l.s.part("first", "tally", l.s.votes.count("first"))}
+func (l *firstLesson) all() []hub.Message {
+	return []hub.Message{l.s.part("first", "lesson", l), l.s.part("first", "tally", l.s.votes.count("first"))}
 }
 
 // ask lets the class vote on the next trial. After the last one, no question is open.
@@ -113,7 +114,7 @@ func (l *firstLesson) ask() {
 }
 
 func (l *firstLesson) change(change func()) {
-	l.s.hub.send("first", func() []message { change(); return l.all() })
+	l.s.hub.Send("first", func() []hub.Message { change(); return l.all() })
 }
 
 // again begins the lesson anew.

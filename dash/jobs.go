@@ -26,7 +26,7 @@ type job struct {
 // errStopped is the cancellation cause of a job's context if the job was stopped before its end.
 var errStopped = errors.New("stopped")
 
-// start fails if another job runs. work must call free in the hub.send that shows the job's end, so
+// start fails if another job runs. work must call free in the hub.Send that shows the job's end, so
 // that the next job can start as soon as a page shows this end.
 func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()

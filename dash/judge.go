@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/terminal"
 )
@@ -24,7 +25,7 @@ import (
 // it is there.
 type judgePage struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	now    trialOfLock
 	report []byte // the page with the timelines of the last trial
 }
@@ -48,7 +49,7 @@ const (
 
 func newJudgePage(s *Server) *judgePage {
 	p := &judgePage{s: s}
-	s.hub.open("judge", func() []message { return []message{p.draw()} })
+	s.hub.Open("judge", func() []hub.Message { return []hub.Message{p.draw()} })
 	s.routes.HandleFunc("GET /dash/judge", func(w http.ResponseWriter, r *http.Request) {
 		data := struct {
 			Unable  bool
@@ -71,10 +72,10 @@ func judged() (names []string) {
 	return names
 }
 
-func (p *judgePage) draw() message { return p.s.part("judge", "verdicts", p.now) }
+func (p *judgePage) draw() hub.Message { return p.s.part("judge", "verdicts", p.now) }
 
 func (p *judgePage) change(change func()) {
-	p.s.hub.send("judge", func() []message { change(); return []message{p.draw()} })
+	p.s.hub.Send("judge", func() []hub.Message { change(); return []hub.Message{p.draw()} })
 }
 
 func (p *judgePage) start(ctx context.Context, req request) error {
@@ -177,7 +178,7 @@ func (p *judgePage) keepReport(file string) error {
 // showReport serves the page with the timelines. It has its own style, and no script.
 func (p *judgePage) showReport(w http.ResponseWriter, r *http.Request) {
 	var text []byte
-	p.s.hub.send("judge", func() []message { text = p.report; return nil })
+	p.s.hub.Send("judge", func() []hub.Message { text = p.report; return nil })
 	if text == nil {
 		p.s.showProblem(w, r, reject(http.StatusNotFound, "There are no timelines yet: put a lock on trial first.", "还没有时间线：请先检验一把锁。"))
 		return

@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // tabTo presses Tab until the element that matches selector has the focus. It fails after 60 presses.
@@ -45,6 +47,7 @@ func keys(keys ...string) chromedp.Action {
 // TestKeyboard does the main tasks of each page with the keys alone: Tab, Enter, Space, the arrow keys,
 // and a, b and u on the page Step. No action clicks, and none sets the focus.
 func TestKeyboard(t *testing.T) {
+	rigtest.Nightly(t, "TestRunInABrowser, TestFirstLesson, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestLearnInABrowser, TestPresent of ./dash")
 	page := pageOf(t, ownLab(t))
 	ready := chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery)
 	for _, task := range []struct {

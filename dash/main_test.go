@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"oversell/dash"
@@ -42,10 +44,13 @@ type pool struct {
 }
 
 func (p *pool) open() {
-	const size = 3
+	size := 1
+	if rigtest.IsNightly() {
+		size = 3
+	}
 	p.free = make(chan *rig.Rig, size)
 	p.free <- testLab
-	cfg := rig.FullLab(testLab.Config().Binary, token)
+	cfg := rigtest.Guest(rig.FullLab(testLab.Config().Binary, token))
 	cfg.Ports = rig.Ports{}
 	for range size - 1 {
 		r, err := rig.Start(context.Background(), cfg)
@@ -86,7 +91,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cfg := rig.FullLab("", token)
+	cfg := rigtest.Guest(rig.FullLab("", token)) // no test stops its servers
 	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		testLab = r
@@ -94,7 +99,7 @@ func TestMain(m *testing.M) {
 		// replicas.
 		page := dash.New(dash.Config{Lab: r.Addresses(), Binary: r.Config().Binary, QuickLessons: true})
 		go func() { _ = http.Serve(listener, page) }() //nolint:gosec // for as long as the tests run
-	}, labs.close)
+	}, labs.close, closeChromium)
 }
 
 // address returns the address of a page with the token, like the link that the lab prints.
@@ -123,17 +128,43 @@ func pageOf(t *testing.T, lab *rig.Rig) func(path string) string {
 // window is a tab of a browser.
 type window interface{ context.Context }
 
-// browser opens a tab of a headless Chromium. flags are more options of Chromium, such as lang=zh.
-func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) window {
+// chromium is the headless browser of all tests. The first test that needs it starts it: each start
+// takes about a second of the processor.
+var chromium struct {
+	start sync.Once
+	err   error // of start
+	first context.Context
+	end   func() // of its process
+}
+
+func closeChromium() error {
+	if chromium.first == nil {
+		return nil
+	}
+	defer chromium.end()
+	return chromedp.Cancel(chromium.first)
+}
+
+// browser opens a tab with cookies and storage of its own, like a browser that has just been
+// installed. lang is the language of its user; without it, English.
+func browser(t *testing.T, lang ...string) window {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(options, flags...)...)
-	t.Cleanup(cancel)
-	tab, closeTab := chromedp.NewContext(ctx)
+	chromium.start.Do(func() {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+		var ctx context.Context
+		ctx, chromium.end = chromedp.NewExecAllocator(context.Background(), options...)
+		chromium.first, _ = chromedp.NewContext(ctx)
+		chromium.err = chromedp.Run(chromium.first)
+	})
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	tab, closeTab := chromedp.NewContext(chromium.first, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
-	// Start the browser with tab, which has no time limit. So do can read the page after the time
-	// limit of the returned window.
-	if err := chromedp.Run(tab); err != nil {
+	// Open the tab without a time limit. So do can read the page after the time limit of the returned
+	// window. Only one tab has the focus of the user; the others must take keys as well.
+	languages := network.Headers{"Accept-Language": strings.Join(append(lang, "en"), ",")}
+	if err := chromedp.Run(tab, emulation.SetFocusEmulationEnabled(true), network.Enable(), network.SetExtraHTTPHeaders(languages)); err != nil {
 		t.Fatal(err)
 	}
 	limited, cancelLimit := context.WithTimeout(tab, 20*time.Minute)
@@ -235,32 +266,44 @@ func press(selector string) chromedp.Action {
 	})
 }
 
-// pictures writes screenshots of a page to results/pages: light and dark, on a wide screen and on a
-// telephone. The test fails if the page is wider than the screen.
+// pictures fails if a page is wider than the screen, on a wide screen or on a telephone. In the nightly
+// tests, it also writes screenshots to results/pages for people: of both, light and dark.
 func pictures(t *testing.T, tab window, name string) {
 	t.Helper()
 	folder := filepath.Join("..", "results", "pages")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, width := range []int64{1280, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			var picture []byte
-			var sticksOut bool
-			do(t, tab,
-				look(width, scheme),
-				// A full screenshot draws what sticks to the window where the window is.
-				chromedp.Evaluate(`scrollTo(0, 0)`, nil),
-				chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &sticksOut),
-				chromedp.FullScreenshot(&picture, 100),
-			)
-			if sticksOut {
-				t.Errorf("%s at %d: it is wider than the screen", name, width)
+	for _, width := range []int64{390, 1280} {
+		do(t, tab, look(width, "light"))
+		if wider(t, tab) {
+			t.Errorf("%s at %d: it is wider than the screen", name, width)
+		}
+		for _, scheme := range []string{"dark", "light"} {
+			if !rigtest.IsNightly() {
+				continue
 			}
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			// A full screenshot draws what sticks to the window where the window is.
+			do(t, tab, look(width, scheme), chromedp.Evaluate(`scrollTo(0, 0)`, nil))
+			save(t, tab, filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)))
 		}
 	}
-	do(t, tab, look(1280, "light"))
+}
+
+// wider reports whether the page is wider than the window.
+func wider(t *testing.T, tab window) (is bool) {
+	t.Helper()
+	do(t, tab, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &is))
+	return is
+}
+
+// save writes a screenshot of the whole page.
+func save(t *testing.T, tab window, path string) {
+	t.Helper()
+	var picture []byte
+	do(t, tab, chromedp.FullScreenshot(&picture, 100))
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, picture, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

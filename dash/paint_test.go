@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // allPages returns the paths of all kinds of pages.
@@ -28,21 +30,11 @@ const firstPaint = `new Promise(done => new PerformanceObserver(list => {
 }).observe({ type: 'paint', buffered: true }))`
 
 // TestFirstPaint logs the time until the browser first paints each page, the median of several loads.
-// The time has no limit, because other load on the machine changes it. But a page must send no request
-// to another host, and all scripts and styles together must be small: a class may have a slow network.
+// The time has no limit, because other load on the machine changes it.
 func TestFirstPaint(t *testing.T) {
-	ours := testLab.Addresses().Target + "/"
+	rigtest.Nightly(t, "TestPages, TestSmallFiles of ./dash")
 	tab := browser(t)
-	var mu sync.Mutex
-	elsewhere := map[string]bool{}
-	chromedp.ListenTarget(tab, func(event any) {
-		if sent, is := event.(*network.EventRequestWillBeSent); is && !strings.HasPrefix(sent.Request.URL, ours) && !strings.HasPrefix(sent.Request.URL, "data:") {
-			mu.Lock()
-			defer mu.Unlock()
-			elsewhere[sent.Request.URL] = true
-		}
-	})
-	do(t, tab, network.Enable())
+	check := elsewhere(t, tab, testLab.Addresses().Target+"/")
 	for _, path := range allPages() {
 		do(t, tab, chromedp.Navigate(address(path)))
 		var times []float64
@@ -54,11 +46,33 @@ func TestFirstPaint(t *testing.T) {
 		slices.Sort(times)
 		t.Logf("%s: first paint after %.0f ms, %.0f to %.0f", path, times[len(times)/2], times[0], times[len(times)-1])
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for url := range elsewhere {
-		t.Errorf("a page requests %s", url)
+	check()
+}
+
+// elsewhere returns a function that fails for each request of the tab's pages, from now on, to another host.
+func elsewhere(t *testing.T, tab window, ours string) (check func()) {
+	t.Helper()
+	var mu sync.Mutex
+	others := map[string]bool{}
+	chromedp.ListenTarget(tab, func(event any) {
+		if sent, is := event.(*network.EventRequestWillBeSent); is && !strings.HasPrefix(sent.Request.URL, ours) && !strings.HasPrefix(sent.Request.URL, "data:") {
+			mu.Lock()
+			defer mu.Unlock()
+			others[sent.Request.URL] = true
+		}
+	})
+	return func() {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for url := range others {
+			t.Errorf("a page requests %s", url)
+		}
 	}
+}
+
+// TestSmallFiles checks that all scripts and styles together are small: a class may have a slow network.
+func TestSmallFiles(t *testing.T) {
 	if sum := served(t); sum > 60_000 {
 		t.Errorf("%d bytes of script and style", sum)
 	}

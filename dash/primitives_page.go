@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/dash/hub"
 )
 
 // The requests of primitivesPage are no jobs: users need many at once, but only one job can run.
@@ -24,7 +25,7 @@ type primitivesPage struct {
 	prefix   string         // begins each visitor's tag; differs after each restart of the page
 	requests sync.WaitGroup // also streams and redraws
 
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	streams    *streams // nil while no request is in progress
 	visitors   []*visitor
 	next       int
@@ -94,7 +95,7 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 		// One request may wait for one minute, and then hold for another minute.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxVisitors}, Timeout: 150 * time.Second},
 	}
-	s.hub.open("try", t.all)
+	s.hub.Open("try", t.all)
 	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r, "try", Text{"Try", "动手"}, struct {
 			Primitives []primitive
@@ -112,7 +113,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 	if err != nil {
 		return err
 	}
-	t.s.hub.send("try", func() []message {
+	t.s.hub.Send("try", func() []hub.Message {
 		var visitors []*visitor
 		if visitors, err = t.visitorsFor(o); err != nil {
 			return nil
@@ -199,7 +200,7 @@ func (t *primitivesPage) remove(which func(*visitor) bool) {
 }
 
 func (t *primitivesPage) clear(context.Context, request) error {
-	t.s.hub.send("try", func() []message { t.remove((*visitor).over); return t.all() })
+	t.s.hub.Send("try", func() []hub.Message { t.remove((*visitor).over); return t.all() })
 	return nil
 }
 
@@ -219,7 +220,7 @@ type answer struct {
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
 	<-streams.ready.Done()
 	begun := time.Now()
-	t.s.hub.send("try", func() []message {
+	t.s.hub.Send("try", func() []hub.Message {
 		if v.State == sent { // the time until the streams are open is no wait for the primitive
 			v.Spans[0].from = begun
 		}
@@ -232,7 +233,7 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 		p := rejected.Problem
 		got, err = answer{Outcome: p.Outcome, Replica: p.Replica, Detail: p.Detail, WaitedMS: p.WaitedMS}, nil
 	}
-	t.s.hub.send("try", func() []message {
+	t.s.hub.Send("try", func() []hub.Message {
 		now := time.Now()
 		v.answered(a, got, err, begun, now)
 		t.observe(v.At, got, begun, now)
@@ -255,7 +256,7 @@ func (t *primitivesPage) endWithLease(v *visitor, lease time.Duration) {
 		case <-t.s.lifetime.Done():
 			return
 		}
-		t.s.hub.send("try", func() []message {
+		t.s.hub.Send("try", func() []hub.Message {
 			if v.State == holding {
 				v.Said = Text{"its lease has ended", "租期已到，自动解锁"}
 				v.enter(gone, time.Now())
@@ -378,8 +379,8 @@ func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
-func (t *primitivesPage) all() []message {
-	return []message{t.s.part("try", "places", t.views())}
+func (t *primitivesPage) all() []hub.Message {
+	return []hub.Message{t.s.part("try", "places", t.views())}
 }
 
 // streams receives the steps of all replicas while requests of this page are in progress.
@@ -422,7 +423,7 @@ func (t *primitivesPage) openStreams() *streams {
 		for ctx.Err() == nil {
 			select {
 			case <-clock.C:
-				t.s.hub.send("try", t.all)
+				t.s.hub.Send("try", t.all)
 			case <-ctx.Done():
 			}
 		}
@@ -435,7 +436,7 @@ func (t *primitivesPage) step(e api.StepEvent) {
 	if !strings.HasPrefix(e.Owner, t.prefix) {
 		return
 	}
-	t.s.hub.send("try", func() []message {
+	t.s.hub.Send("try", func() []hub.Message {
 		for _, v := range t.visitors {
 			if v.Tag == e.Owner {
 				v.stepped(e.Step, e.Replica, time.Now())

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/timeline"
@@ -85,7 +86,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 		}
 	}
 	x.Hazard, _ = hazardOf(q.Hazard)
-	b.s.hub.send("break", func() []message {
+	b.s.hub.Send("break", func() []hub.Message {
 		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
 		// With one named strategy, the experiment can also use this strategy's fencing token.
 		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)

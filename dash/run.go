@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/lab/comparison"
 )
 
 // runs is the page that compares strategies under load. It keeps the results of the runs.
 type runs struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	live    *live
 	results []kept
 	next    int
@@ -22,7 +23,7 @@ type runs struct {
 
 func newRuns(s *Server) *runs {
 	r := &runs{s: s, live: &live{}}
-	s.hub.open("run", r.all)
+	s.hub.Open("run", r.all)
 	s.showWithGroups("/{$}", "run", Text{"Run", "运行"}, func(_ *http.Request, groups []group) any { return groups })
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))
@@ -96,11 +97,11 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 	}
 	_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
 	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies)}
-	r.s.hub.send("run", func() []message { r.live = begun; return r.all() })
+	r.s.hub.Send("run", func() []hub.Message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, live: begun, plan: p}
 	trials, err := comparison.Run(ctx, p, watch)
 	watch.stopSampling()
-	r.s.hub.send("run", func() []message {
+	r.s.hub.Send("run", func() []hub.Message {
 		free()
 		begun.Running = false
 		if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
@@ -117,6 +118,6 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
-func (r *runs) all() []message {
-	return []message{newMessage("run", r.live), r.s.part("run", "results", resultsView{r.rows(), r.live.Error})}
+func (r *runs) all() []hub.Message {
+	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", resultsView{r.rows(), r.live.Error})}
 }

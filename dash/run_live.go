@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/dash/hub"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
 	"oversell/lab/report"
@@ -110,9 +111,9 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	l.count.Store(nil)
 	l.owner.Store(nil)
 	l.sold.Store(0)
-	w.runs.s.hub.send("run", func() []message {
+	w.runs.s.hub.Send("run", func() []hub.Message {
 		l.Series, l.last, l.before = append(l.Series, w.now), time.Time{}, load.Progress{}
-		return []message{newMessage("run", l)}
+		return []hub.Message{hub.NewMessage("run", l)}
 	})
 	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx) }) })
 	if w.plan.Hold < slowHold {
@@ -159,7 +160,7 @@ func (w *watch) Progress(p load.Progress) {
 	l := w.live
 	w.begin()
 	every := w.now.interval()
-	if w.runs.s.hub.listeners("run") > manyPages {
+	if w.runs.s.hub.Listeners("run") > manyPages {
 		every = max(every, longInterval)
 	}
 	sold := p.Sold * max(1, w.plan.Qty)
@@ -184,11 +185,11 @@ func (w *watch) Progress(p load.Progress) {
 		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(0.5), P99: ms(0.99),
 		Replicas: p.Replicas, Owner: l.owner.Load(),
 	}
-	w.runs.s.hub.send("run", func() []message {
+	w.runs.s.hub.Send("run", func() []hub.Message {
 		l.last, l.before = now, p
 		w.now.Total = p.Total
 		w.now.Points = append(w.now.Points, next)
-		return []message{newMessage("tick", struct {
+		return []hub.Message{hub.NewMessage("tick", struct {
 			Total int   `json:"total"`
 			Point point `json:"point"`
 		}{p.Total, next})}
@@ -212,8 +213,8 @@ func (l *live) follow(kind string, data []byte) {
 
 // End shows the verdict on a strategy. The table of results follows when the whole plan has run.
 func (w *watch) End(r report.Result) {
-	w.runs.s.hub.send("run", func() []message {
+	w.runs.s.hub.Send("run", func() []hub.Message {
 		w.now.Ended = &ended{r.Class(), Text(report.Headline(r)), r.ThroughputPerS, r.P99MS}
-		return []message{newMessage("ended", w.now.Ended)}
+		return []hub.Message{hub.NewMessage("ended", w.now.Ended)}
 	})
 }

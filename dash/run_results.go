@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oversell/dash/hub"
 	"oversell/lab/history"
 	"oversell/lab/report"
 )
@@ -44,7 +45,7 @@ func (r *runs) rows() []row {
 }
 
 func (r *runs) forget(context.Context, request) error {
-	r.s.hub.send("run", func() []message { r.results = nil; return r.all() })
+	r.s.hub.Send("run", func() []hub.Message { r.results = nil; return r.all() })
 	return nil
 }
 
@@ -53,7 +54,7 @@ func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
 	var results []report.Result
 	var histories []history.History
-	r.s.hub.send("run", func() []message {
+	r.s.hub.Send("run", func() []hub.Message {
 		for _, k := range r.results {
 			if name == "all" || strconv.Itoa(k.ID) == name {
 				results, histories = append(results, k.Result), append(histories, k.history)

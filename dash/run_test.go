@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 
 	"oversell/dash"
@@ -36,7 +37,7 @@ func load(values ...string) chromedp.Action {
 	return tasks
 }
 
-// TestRunInABrowser presses Start on a new page, which has selected none, mutex and redis. Each must
+// TestRunInABrowser starts a run with the keys on a new page, which has selected none, mutex and redis. Each must
 // get a verdict, and the chart must show the lost updates of none.
 func TestRunInABrowser(t *testing.T) {
 	page := ownPage(t)
@@ -45,7 +46,7 @@ func TestRunInABrowser(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(page("/")),
 		load("loops", "20"),
-		press(`button.go`),
+		tabTo(`form.plan button.go`), keys(kb.Enter),
 		chromedp.WaitVisible(`#stock .gap`, chromedp.ByQuery),
 		reads(`#stock text.alarm`, " lost"),
 		reads(`#verdicts li:nth-child(1)`, "✗ none"),
@@ -156,7 +157,7 @@ func TestBothLanguages(t *testing.T) {
 	if status, body := send(t, http.MethodPost, "/dash/run/start", one, ours); status != http.StatusNoContent {
 		t.Fatalf("the run was not started: %d %s", status, body)
 	}
-	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	tab := browser(t, "zh-CN")
 	do(t, tab,
 		chromedp.Navigate(address("/")),
 		reads(`h1`, "哪些锁会超卖"),

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oversell/dash/hub"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
 )
@@ -17,7 +18,7 @@ import (
 // scenarioPage runs each scenario with each guard, and shows the results.
 type scenarioPage struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	now     progress
 	results []scenarioResult // the newest first
 }
@@ -32,7 +33,7 @@ const maxScenarioResults = 60
 
 func newScenarioPage(s *Server) {
 	p := &scenarioPage{s: s}
-	s.hub.open("scenarios", p.all)
+	s.hub.Open("scenarios", p.all)
 	s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
 		type named struct {
 			scenario.Scenario
@@ -48,8 +49,8 @@ func newScenarioPage(s *Server) {
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
-func (p *scenarioPage) all() []message {
-	return []message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
+func (p *scenarioPage) all() []hub.Message {
+	return []hub.Message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
 }
 
 func (p *scenarioPage) start(ctx context.Context, req request) error {
@@ -118,7 +119,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 }
 
 func (p *scenarioPage) change(change func()) {
-	p.s.hub.send("scenarios", func() []message { change(); return p.all() })
+	p.s.hub.Send("scenarios", func() []hub.Message { change(); return p.all() })
 }
 
 func sorted[N int | float64](numbers map[string]N) Text {

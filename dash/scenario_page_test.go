@@ -6,16 +6,19 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
-// TestScenariosInABrowser runs the scenario coupon without a guard: the verdict must be broken. It
+// TestScenariosInABrowser runs the scenario coupon without a guard, with the keys: the verdict must be broken. It
 // then runs coupon with the guard unique: the verdict must be holds.
 func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/shop")),
 		reads(`#part-results`, "No runs yet"),
-		press(`#scenario-coupon input[value=none]`), press(`#scenario-coupon .go`),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		tabTo(`#scenario-coupon input[name=guard]`), keys(" ", kb.ArrowDown, kb.ArrowUp), chromedp.WaitReady(`#scenario-coupon input[value=none]:checked`, chromedp.ByQuery),
+		tabTo(`#scenario-coupon .go`), keys(kb.Enter),
 		reads(`.outcomes li:nth-child(1)`, "✗ broken"),
 		reads(`.outcomes li:nth-child(1)`, "users with more than one: "),
 		reads(`#part-now`, "Done."),

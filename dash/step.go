@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"time"
 
+	"oversell/dash/hub"
 	"oversell/lab/stepper"
 )
 
 // steps is the page of a round: the user runs one request of each of two clients, step by step.
 type steps struct {
 	s *Server
-	// Only functions that the hub calls may access the fields below: see hub.send.
+	// Only functions that the hub calls may access the fields below: see hub.Send.
 	scene   scene
 	job     *job                // the job of the open round, or nil
 	presses chan stepper.Client // passes each press to the open round; undo takes the last one back
@@ -35,7 +36,7 @@ const (
 
 func newSteps(s *Server) {
 	p := &steps{s: s}
-	s.hub.open("step", p.all)
+	s.hub.Open("step", p.all)
 	s.showWithGroups("/dash/step", "step", Text{"Step", "单步"}, func(r *http.Request, groups []group) any {
 		return struct {
 			Groups []group
@@ -68,7 +69,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 // end ends the open round. It returns when both clients have disconnected.
 func (p *steps) end(ctx context.Context, _ request) error {
 	var open *job
-	p.s.hub.send("step", func() []message { open = p.job; return nil })
+	p.s.hub.Send("step", func() []hub.Message { open = p.job; return nil })
 	open.end(ctx)
 	return nil
 }
@@ -83,7 +84,7 @@ func (p *steps) press(_ context.Context, req request) error {
 
 func (p *steps) pass(who stepper.Client) error {
 	err := reject(http.StatusConflict, "No round is open. Start one first.", "没有进行中的一轮。请先开始。")
-	p.s.hub.send("step", func() []message {
+	p.s.hub.Send("step", func() []hub.Message {
 		if p.presses == nil {
 			return nil
 		}
@@ -118,7 +119,7 @@ func (p *steps) reveal(context.Context, request) error {
 
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
-	p.s.hub.send("step", func() []message {
+	p.s.hub.Send("step", func() []hub.Message {
 		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces, Shortest: best}
 		p.job = p.s.jobs.now()
 		if !solve {
@@ -237,21 +238,21 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 }
 
 func (p *steps) change(change func(*scene)) {
-	p.s.hub.send("step", func() []message { change(&p.scene); return p.changed() })
+	p.s.hub.Send("step", func() []hub.Message { change(&p.scene); return p.changed() })
 }
 
 // all returns the messages that draw the whole page. The hub calls it.
-func (p *steps) all() []message {
+func (p *steps) all() []hub.Message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
-	return append([]message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
+	return append([]hub.Message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
 }
 
 // changed returns the messages that draw the page except the strategy's code. The hub calls it.
-func (p *steps) changed() []message {
+func (p *steps) changed() []hub.Message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
-	return []message{
+	return []hub.Message{
 		p.s.part("step", "round", p.scene), p.s.part("step", "ending", p.scene), p.s.part("step", "row", p.scene),
 		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene),
-		newMessage("mark", []mark{a.Mark, b.Mark}),
+		hub.NewMessage("mark", []mark{a.Mark, b.Mark}),
 	}
 }

@@ -13,18 +13,21 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"oversell/dash"
+	"oversell/lab/rig/rigtest"
 	"oversell/lab/stepper"
 )
 
-// TestStepIntoALostUpdate predicts that 8 pieces are left, and presses the buttons until an update
-// is lost and 9 are left. The page must mark each client's line of code.
+// TestStepIntoALostUpdate predicts that 8 pieces are left, and presses keys and buttons until an update
+// is lost and 9 are left. The page must mark each client's line of code, take a move back, show the
+// same round after a reload, and show all of it on a projector.
 func TestStepIntoALostUpdate(t *testing.T) {
 	tab := browser(t)
-	var hidden, link string
+	const state = `['#part-round', '#part-ending', '#part-row', '#part-A', '#part-B'].map(part => document.querySelector(part).textContent).join()`
+	var before, after, hidden, link string
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
-		reads(`#part-round`, "No round is open"),
-		press(`form button.go`),
+		reads(`#part-round`, "No round is open"), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		tabTo(`form button.go`), keys(kb.Enter),
 		reads(`#part-A`, "has sent no request yet"),
 		press(`#guess-8`),
 		reads(`#guess-8[aria-pressed=true]`, "8"),
@@ -36,20 +39,34 @@ func TestStepIntoALostUpdate(t *testing.T) {
 		chromedp.KeyEvent("b"),
 		reads(`#part-B`, "has read 10"),
 		reads(`#part-codeB .at`, "if item.Count < o.Qty {"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
+		chromedp.KeyEvent("u"), reads(`.goal`, "Moves: 2"), // the page plays the earlier moves in a new round
+		reads(`#part-A .taken > li:last-child`, "has read 10"), reads(`#part-B`, "has read 10"),
+		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has written 9"),
 		reads(`#part-A .taken > li:last-child .sent`, "UPDATE db_stock SET count = 9 WHERE id = "),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has its answer"),
-		press(`#go-b`), reads(`#part-B`, "is about to write 9"),
+		press(`#go-b`), reads(`#part-B`, "is about to write 9"), reads(`.goal`, "Moves: 6; shortest: 6"),
+		chromedp.Evaluate(state, &before),
+		chromedp.Reload(),
+		reads(`.goal`, "Moves: 6; shortest: 6"), reads(`#guess-8[aria-pressed=true]`, "8"), reads(`#part-codeB .at`, "s.ledger.Write("),
+		chromedp.Evaluate(state, &after),
 	)
+	if before != after {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
 	pictures(t, tab, "step")
+	accessible(t, tab, axe(t), "an open round")
+	do(t, tab, chromedp.KeyEvent("p"))
+	roundFits(t, tab)
 	do(t, tab,
+		chromedp.KeyEvent("p"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"), reads(`.goal`, "Moves: 7; shortest: 6"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "has its answer"), reads(`.goal`, "Goal: lose an update. Moves: 7; shortest: 6"),
 		reads(`#part-round`, "both clients have their answers"),
 		reads(`#part-row`, "?"),
 		chromedp.Text(`main`, &hidden, chromedp.ByQuery),
-		press(`#show`),
+		tabTo(`#show`), keys(kb.Enter),
 		reads(`#part-ending`, "2 sold, 9 left of 10: an update was lost."),
 		reads(`#part-row .row`, "9"),
 		reads(`#part-ending`, "✗ you predicted 8"),
@@ -63,24 +80,27 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	if link != "" {
 		t.Errorf("the token stays in the address: %s", link)
 	}
+	inView(t, tab, `.sentence`, "light", "dark")
 	pictures(t, tab, "step-end")
 }
 
-// TestStepUndo takes the last move back: the page plays the earlier moves in a new round.
-func TestStepUndo(t *testing.T) {
-	tab := browser(t)
-	do(t, tab,
-		chromedp.Navigate(address("/dash/step?strategy=none")),
-		press(`form button.go`),
-		reads(`#part-A`, "has sent no request yet"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
-		chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
-		chromedp.KeyEvent("u"), reads(`.goal`, "Moves: 2"),
-		reads(`#part-A .taken > li:last-child`, "has read 10"), reads(`#part-B`, "has read 10"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"), reads(`.goal`, "Moves: 3"),
-		press(`#end`), reads(`#part-round`, "The round was stopped"),
-	)
+// roundFits checks that a class sees a round on a small projector without scrolling: the buttons, and
+// the last step of both clients with its commands. The menu fits one line.
+func roundFits(t *testing.T, tab window) {
+	t.Helper()
+	const outside = `['header', '#go-a', '#go-b', '#undo', '#end', '#part-row .row', '#part-A .taken > li:last-child', '#part-B .taken > li:last-child',
+		'#part-A .next-line', '#part-B .next-line'].filter(selector => {
+			const box = document.querySelector(selector)?.getBoundingClientRect();
+			return box && (box.top < 0 || box.bottom > innerHeight || box.right > innerWidth);
+		})`
+	const rows = `new Set([...document.querySelectorAll('header nav a')].map(a => a.getBoundingClientRect().top)).size`
+	var unseen, small []string
+	var lines int
+	do(t, tab, screens()[1].look("light"), chromedp.WaitVisible(`#projector[aria-pressed=true]`, chromedp.ByQuery), chromedp.Evaluate(`scrollTo(0, 0)`, nil),
+		chromedp.Evaluate(outside, &unseen), chromedp.Evaluate(rows, &lines), chromedp.Evaluate(smallTexts, &small))
+	if len(unseen) > 0 || lines != 1 || len(small) > 0 {
+		t.Errorf("not in view: %q; the menu has %d lines; small: %q", unseen, lines, small)
+	}
 }
 
 // TestPressOutlastsTheNews changes the page while a mouse button is down. The press must not be
@@ -109,7 +129,8 @@ func TestPressOutlastsTheNews(t *testing.T) {
 // TestStepWaitsInChinese: with the strategy redis, client B waits for the lock of client A. The
 // page shows this in Chinese.
 func TestStepWaitsInChinese(t *testing.T) {
-	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	rigtest.Nightly(t, "TestStepIntoALostUpdate of ./dash, TestRecordedSteps of ./lab/stepper")
+	tab := browser(t, "zh-CN")
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=redis")),
 		press(`form button.go`),
@@ -131,43 +152,10 @@ func TestStepWaitsInChinese(t *testing.T) {
 	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
 }
 
-// TestStepReload reloads the page in the middle of a round. It must show the same round.
-func TestStepReload(t *testing.T) {
-	tab := browser(t)
-	const state = `['#part-round', '#part-ending', '#part-row', '#part-A', '#part-B'].map(part => document.querySelector(part).textContent).join()`
-	var before, after string
-	do(t, tab,
-		chromedp.Navigate(address("/dash/step?strategy=none")),
-		press(`form button.go`),
-		reads(`#part-A`, "has sent no request yet"),
-		press(`#guess-9`), reads(`#guess-9[aria-pressed=true]`, "9"),
-		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
-		chromedp.KeyEvent("b"), reads(`#part-B`, "has read 10"),
-		chromedp.KeyEvent("b"), reads(`#part-B`, "is about to write 9"), reads(`.goal`, "Moves: 3; shortest: 6"),
-		chromedp.Evaluate(state, &before),
-		chromedp.Reload(),
-		reads(`.goal`, "Moves: 3; shortest: 6"), reads(`#guess-9[aria-pressed=true]`, "9"), reads(`#part-codeB .at`, "s.ledger.Write("),
-		chromedp.Evaluate(state, &after),
-		chromedp.KeyEvent("b"), reads(`#part-B`, "has written 9"), reads(`.goal`, "Moves: 4"),
-		press(`#end`), reads(`#part-round`, "The round was stopped"),
-	)
-	if before != after {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
-}
-
-// TestStepProjector checks that a class sees a round without scrolling: the buttons, and the last
-// step of both clients with its commands. The menu fits one line.
+// TestStepProjector steps through the longer lists of a lock on a projector.
 func TestStepProjector(t *testing.T) {
+	rigtest.Nightly(t, "TestStepIntoALostUpdate of ./dash")
 	tab := browser(t)
-	const outside = `['header', '#go-a', '#go-b', '#undo', '#end', '#part-row .row', '#part-A .taken > li:last-child', '#part-B .taken > li:last-child',
-		'#part-A .next-line', '#part-B .next-line'].filter(selector => {
-			const box = document.querySelector(selector).getBoundingClientRect();
-			return box.top < 0 || box.bottom > innerHeight || box.right > innerWidth;
-		})`
-	const rows = `new Set([...document.querySelectorAll('header nav a')].map(a => a.getBoundingClientRect().top)).size`
-	var unseen, small []string
-	var lines int
 	do(t, tab,
 		chromedp.EmulateViewport(1280, 800),
 		chromedp.Navigate(address("/dash/step?strategy=redis")),
@@ -181,18 +169,15 @@ func TestStepProjector(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "is about to write 9"),
 		chromedp.KeyEvent("a"), reads(`#part-A .taken > li:last-child`, "has written 9"),
-		chromedp.Evaluate(`scrollTo(0, 0)`, nil),
-		chromedp.Evaluate(outside, &unseen), chromedp.Evaluate(rows, &lines), chromedp.Evaluate(smallTexts, &small),
 	)
+	roundFits(t, tab)
 	pictures(t, tab, "step-projector")
 	do(t, tab, chromedp.KeyEvent("p"), press(`#end`), reads(`#part-round`, "The round was stopped"))
-	if len(unseen) > 0 || lines != 1 || len(small) > 0 {
-		t.Errorf("not in view: %q; the menu has %d lines; small: %q", unseen, lines, small)
-	}
 }
 
 // TestStepSolution checks that the page finds and plays a schedule in which `none` loses an update.
 func TestStepSolution(t *testing.T) {
+	rigtest.Nightly(t, "TestSearchFindsTheFewestInterruptions of ./lab/stepper")
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
@@ -204,11 +189,16 @@ func TestStepSolution(t *testing.T) {
 	)
 }
 
-// TestStepEveryStrategy runs each strategy step by step. A line of code must report its first step.
+// TestStepEveryStrategy runs each strategy step by step; outside the nightly tests, one of each family.
+// A line of code must report its first step.
 func TestStepEveryStrategy(t *testing.T) {
 	page := dash.New(dash.Config{Lab: testLab.Addresses()})
 	defer page.Close()
-	for _, id := range page.Strategies(t) {
+	ids := []string{"none", "mutex", "for-update", "version", "db-row", "redis", "redlock", "zk"}
+	if rigtest.IsNightly() {
+		ids = page.Strategies(t)
+	}
+	for _, id := range ids {
 		lab, err := stepper.Open(testLab.Addresses(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -233,9 +223,9 @@ func TestStepEveryStrategy(t *testing.T) {
 type form = neturl.Values
 
 // post sends a form to the page's server in the same way as a script of the page.
-func post(t *testing.T, path string, values form, header http.Header) int {
+func post(t *testing.T, address string, values form, header http.Header) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+path, strings.NewReader(values.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(values.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +280,7 @@ func TestStepAndTryRefuse(t *testing.T) {
 		{"/dash/try/send", trial("send", "leave:1", "backend", "zk"), ours, http.StatusConflict}, // no member is in
 		{"/dash/try/clear", nil, http.Header{}, http.StatusForbidden},
 	} {
-		if got := post(t, c.path, c.values, c.header); got != c.want {
+		if got := post(t, address(c.path), c.values, c.header); got != c.want {
 			t.Errorf("%s %v %v: %d, want %d", c.path, c.values, c.header, got, c.want)
 		}
 	}

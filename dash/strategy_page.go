@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/report"
 )
@@ -104,7 +105,7 @@ func codeFiles(code []api.File) (files []codeFile) {
 
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
-	s.hub.open("strategies", func() []message { return nil })
+	s.hub.Open("strategies", func() []hub.Message { return nil })
 	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(r *http.Request, groups []group) any {
 		var primitives []api.Primitive
 		_ = s.catalogue.get(r.Context(), "/primitives", &primitives) // without an answer, the page lists no primitives
@@ -141,13 +142,13 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	}
 	x = newStrategyView(c, s.catalogue.known()) // the call of one has read the cards
 	x.Able = s.Binary != ""
-	s.hub.send("break", func() []message {
+	s.hub.Send("break", func() []hub.Message {
 		for i, c := range x.Claims {
 			x.Claims[i].Run = s.breaks.runs[c.resultKey]
 		}
 		return nil
 	})
-	s.hub.send("run", func() []message {
+	s.hub.Send("run", func() []hub.Message {
 		for _, k := range s.runs.results {
 			if k.Result.Strategy == id {
 				x.Ours = &k.Result

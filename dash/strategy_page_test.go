@@ -30,7 +30,7 @@ func TestStrategyPages(t *testing.T) {
 // what breaks it. All three, and the head of the code, are in view without scrolling.
 func TestStrategyFirst(t *testing.T) {
 	for lang, label := range map[string]string{"en": "When to use it", "zh": "何时使用"} {
-		tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
+		tab := browser(t, lang)
 		for _, id := range []string{"redis", "none"} {
 			do(t, tab,
 				chromedp.Navigate(address("/dash/learn/"+id)),

@@ -116,7 +116,7 @@ func hide(hidden bool) chromedp.Action {
 		document.dispatchEvent(new Event('visibilitychange'))`, hidden), nil)
 }
 
-// line is a proxy between the browser and the lab. It can drop the data of all open streams without
+// line is a proxy between the browser and the page's server. It can drop the data of all open streams without
 // closing them. New connections still work.
 type line struct {
 	addr string
@@ -126,9 +126,8 @@ type line struct {
 
 type wire struct{ streams, silent atomic.Bool }
 
-func newLine(t *testing.T) *line {
+func newLine(t *testing.T, target string) *line {
 	t.Helper()
-	target := strings.TrimPrefix(testLab.Addresses().Target, "http://")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -193,21 +192,26 @@ func (l *line) silence() (streams int) {
 // TestSilentLine loses a connection without an error, like a router that drops data. The page must
 // notice, connect again and show all changes since then.
 func TestSilentLine(t *testing.T) {
-	l := newLine(t)
-	tab := browser(t)
+	t.Parallel()
+	page, tab := ownPage(t), browser(t)
+	server, err := url.Parse(page("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLine(t, server.Host)
 	do(t, tab,
-		chromedp.Navigate(l.addr+"/dash/shop#token="+token),
+		chromedp.Navigate(l.addr+"/dash/try#token="+token),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 	)
 	if streams := l.silence(); streams != 1 {
 		t.Fatalf("the page has %d streams", streams)
 	}
-	if status, body := send(t, http.MethodPost, "/dash/shop/start", url.Values{"scenario": {"recharge"}, "guard": {"none"}}, map[string]string{"X-Lab-Token": token}); status != http.StatusNoContent {
-		t.Fatalf("the scenario was not started: %d %s", status, body)
+	request := url.Values{"send": {"read:1"}, "name": {"silent"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
+	if status := post(t, page("/dash/try/send"), request, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
+		t.Fatalf("the request was not sent: %d", status)
 	}
 	do(t, tab,
-		reads(`.outcomes li:nth-child(1)`, "recharge"),
-		reads(`#part-now`, "Done."),
+		reads(`#part-places`, "redis silent"),
 		chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
 	)
 }

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestTrySemaphoreWaves: ten requests for three permits hold them in waves of 3, 3, 3 and 1.
 func TestTrySemaphoreWaves(t *testing.T) {
-	tab := browser(t)
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
 	var starts []float64 // the start of each hold, in per cent of the axis
 	var length float64   // the length of one hold, in per cent of the axis
 	do(t, tab,
@@ -49,7 +51,8 @@ func TestTrySemaphoreWaves(t *testing.T) {
 // TestTryTheOthersInChinese uses all primitives except the semaphore, on the page in Chinese. The
 // members of a double barrier enter together and leave together.
 func TestTryTheOthersInChinese(t *testing.T) {
-	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	t.Parallel()
+	address, tab := ownPage(t), browser(t, "zh-CN")
 	open := func(primitive string) chromedp.Action {
 		return press(`#try-` + primitive + ` summary`)
 	}
@@ -88,7 +91,8 @@ func TestTryTheOthersInChinese(t *testing.T) {
 // TestTryByHand: an owner locks twice and unlocks twice. Another owner cannot unlock the lock, and a
 // lock with a lease ends by itself.
 func TestTryByHand(t *testing.T) {
-	tab := browser(t)
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
 	value := func(name, value string) chromedp.Action {
 		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
 	}
@@ -96,7 +100,7 @@ func TestTryByHand(t *testing.T) {
 		chromedp.Navigate(address("/dash/try")),
 		value("name", "by-hand"),
 		press(`#try-lock summary`),
-		press(`button[value="lock:1"]`), reads(`#part-places`, "locks that are held 1"),
+		tabTo(`button[value="lock:1"]`), keys(kb.Enter), reads(`#part-places`, "locks that are held 1"),
 		press(`button[value="lock:1"]`), reads(`#part-places`, "locks that are held 2"),
 		value("owner", "B"),
 		press(`button[value="unlock:1"]`), reads(`#part-places`, "this owner does not hold the lock"),
@@ -106,12 +110,14 @@ func TestTryByHand(t *testing.T) {
 		value("lease", "1000"),
 		press(`button[value="lock:1"]`), reads(`#part-places`, "its lease has ended"),
 	)
+	inView(t, tab, `.lanes [data-verdict]`, "light", "dark")
 	pictures(t, tab, "try-lock")
 }
 
 // TestTryOptions uses then=, qty, and the operations of the counter.
 func TestTryOptions(t *testing.T) {
-	tab := browser(t)
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
 	value := func(name, value string) chromedp.Action {
 		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
 	}
@@ -120,12 +126,11 @@ func TestTryOptions(t *testing.T) {
 		value("name", "options"),
 		press(`button[value="upgrade:1"]`), reads(`#part-places`, "a reader cannot become a writer"),
 		press(`button[value="write-read:1"]`), reads(`#part-places`, "writers that hold the lock 1"),
-		reads(`#part-places .gone`, "released"),
+		reads(`#part-places li:nth-child(2).gone`, "released"),
 		press(`button[value="downgrade:1"]`), reads(`#part-places`, "readers that hold the lock 1"),
 		press(`#try-semaphore summary`), value("qty", "2"),
 		press(`button[value="permit:1"]`), reads(`#part-places`, "taken 2 / 3"),
 		press(`#try-counter summary`), value("backend", "zk"),
-		// Counters of other tests are on the page as well, so these values are only of this test.
 		value("value", "71"),
 		press(`button[value="force-set:1"]`), reads(`#part-places`, "changed it to 71"),
 		press(`button[value="compare-and-set:1"]`), reads(`#part-places`, "not changed: it is 71"),
@@ -139,7 +144,8 @@ func TestTryOptions(t *testing.T) {
 
 // TestLearnPrimitive: Learn lists the primitives, and the page of one shows its code.
 func TestLearnPrimitive(t *testing.T) {
-	tab := browser(t, chromedp.Flag("lang", "zh-CN"), chromedp.Flag("accept-lang", "zh-CN"))
+	t.Parallel()
+	address, tab := ownPage(t), browser(t, "zh-CN")
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn")),
 		press(`a[href="/dash/learn/primitives/read-write"]`),

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // hidden is a script that says why the user does not see all of an element: another element or a box
@@ -120,6 +122,7 @@ func stepAll(client string) chromedp.Action {
 // TestVerdictsInView does each main task as a user does, who presses and then only looks: the verdict
 // must be in view without scrolling, in both styles.
 func TestVerdictsInView(t *testing.T) {
+	rigtest.Nightly(t, "TestRunInABrowser, TestFirstLesson, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestStrategyFirst, TestCourse of ./dash")
 	t.Parallel()
 	for _, c := range []struct {
 		screen
@@ -129,7 +132,7 @@ func TestVerdictsInView(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%v %s", c.screen, c.lang), func(t *testing.T) {
 			page := pageOf(t, ownLab(t))
-			tab := browser(t, chromedp.Flag("lang", c.lang), chromedp.Flag("accept-lang", c.lang))
+			tab := browser(t, c.lang)
 			for _, task := range mainTasks() {
 				do(t, tab, c.look("light"), chromedp.Navigate(page(task.path)), chromedp.WaitReady(`h1`, chromedp.ByQuery), task.actions)
 				for _, scheme := range []string{"light", "dark"} {
@@ -140,15 +143,5 @@ func TestVerdictsInView(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestVoteInView votes on a telephone: the question and all answers are in view.
-func TestVoteInView(t *testing.T) {
-	page := ownPage(t)
-	for _, lang := range []string{"en", "zh-CN"} {
-		tab := browser(t, chromedp.Flag("lang", lang), chromedp.Flag("accept-lang", lang))
-		do(t, tab, screens()[2].look("light"), chromedp.Navigate(page("/dash/vote")), visible(`.vote`),
-			press(`#option-2`), chromedp.WaitReady(`#option-2:checked`, chromedp.ByQuery), visible(`.vote`))
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"strconv"
 
 	"rsc.io/qr"
+
+	"oversell/dash/hub"
 )
 
 // votes lets the class vote on the open question, from phones and without the token.
 type votes struct {
 	s *Server
-	// The hub's mutex protects the fields below: see hub.send.
+	// The hub's mutex protects the fields below: see hub.Send.
 	open question
 	by   map[string]int // the chosen option, from 1, by voter
 
@@ -37,7 +39,7 @@ const (
 
 func newVotes(s *Server) *votes {
 	v := &votes{s: s, by: map[string]int{}, picture: picture(s.Share)}
-	s.hub.open("vote", v.all)
+	s.hub.Open("vote", v.all)
 	s.routes.HandleFunc("GET /dash/vote", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie(voterCookie); err != nil {
 			http.SetCookie(w, &http.Cookie{Name: voterCookie, Value: rand.Text(), Path: "/dash/vote", MaxAge: 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // it only counts a phone once, and the lab uses HTTP
@@ -49,13 +51,13 @@ func newVotes(s *Server) *votes {
 }
 
 // all returns the messages that draw the page of a phone. The hub's mutex must be locked.
-func (v *votes) all() []message { return []message{v.s.part("vote", "question", v.open)} }
+func (v *votes) all() []hub.Message { return []hub.Message{v.s.part("vote", "question", v.open)} }
 
 // ask opens a question in place of the one before. Without options, no question is open.
 func (v *votes) ask(q question) {
 	q.ID = rand.Text()
 	var before question
-	v.s.hub.send("vote", func() []message {
+	v.s.hub.Send("vote", func() []hub.Message {
 		before, v.open, v.by = v.open, q, map[string]int{}
 		return v.all()
 	})
@@ -67,7 +69,7 @@ func (v *votes) ask(q question) {
 
 // show shows the votes on the page that asks, or that asked before.
 func (v *votes) show(page, topic string) {
-	v.s.hub.send(topic, func() []message { return []message{v.s.part(page, "tally", v.count(topic))} })
+	v.s.hub.Send(topic, func() []hub.Message { return []hub.Message{v.s.part(page, "tally", v.count(topic))} })
 }
 
 func (v *votes) vote(_ context.Context, req request) error {
@@ -76,7 +78,7 @@ func (v *votes) vote(_ context.Context, req request) error {
 		return badRequest("Open the page Vote first, and allow cookies: each phone votes once.", "请先打开投票页并允许 Cookie：每部手机投一票。")
 	}
 	var page, topic string
-	v.s.hub.send("vote", func() []message {
+	v.s.hub.Send("vote", func() []hub.Message {
 		page, topic = v.open.Page, v.open.Topic
 		option, errOption := strconv.Atoi(req.Form.Get("option"))
 		_, known := v.by[voter.Value]

@@ -13,18 +13,22 @@ import (
 )
 
 // TestVote votes from three phones. The projector's page must show the votes, also after a phone has
-// changed its vote, and no votes for the next question.
+// changed its vote, and no votes for the next question. On the phones, the question and all answers are
+// in view, also in Chinese.
 func TestVote(t *testing.T) {
 	projector := browser(t)
 	do(t, projector, chromedp.Navigate(address("/dash/first")), reads(`.predict`, "1 / 4"))
 	var phones []window
-	for range 3 {
-		phone := browser(t)
-		do(t, phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), reads(`.vote legend`, "No lock."))
+	for i := range 3 {
+		phone, legend := browser(t), "No lock."
+		if i == 1 {
+			phone, legend = browser(t, "zh-CN"), "不加锁"
+		}
+		do(t, phone, screens()[2].look("light"), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), reads(`.vote legend`, legend), visible(`.vote`))
 		phones = append(phones, phone)
 	}
 	for i, option := range []string{"#option-1", "#option-1", "#option-2"} {
-		do(t, phones[i], press(option))
+		do(t, phones[i], press(option), chromedp.WaitReady(option+":checked", chromedp.ByQuery), visible(`.vote`))
 	}
 	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "2"), reads(`.tally dd:nth-of-type(2)`, "1"))
 	do(t, phones[0], press("#option-2"))

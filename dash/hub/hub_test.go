@@ -1,8 +1,7 @@
-package dash
+package hub
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,27 +11,26 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/comparison"
-	"oversell/lab/rig"
+	"oversell/api"
 )
 
 // TestSlowPageIsDropped checks that the hub disconnects a page that reads nothing, and that other
 // pages do not wait for it. When the page connects again, it gets the complete state.
 func TestSlowPageIsDropped(t *testing.T) {
-	h := newHub()
+	h := New()
 	var said []string
-	h.open("run", func() []message { return []message{newMessage("all", said)} })
+	h.Open("run", func() []Message { return []Message{NewMessage("all", said)} })
 	topic := h.topics["run"]
 	slow, quick := h.join(topic), h.join(topic)
 	<-quick
 	const words = 3 * backlog
 	for i := range words {
-		h.send("run", func() []message {
+		h.Send("run", func() []Message {
 			said = append(said, fmt.Sprint(i))
-			return []message{newMessage("word", i)}
+			return []Message{NewMessage("word", i)}
 		})
-		if m := <-quick; string(m.data) != fmt.Sprint(i) {
-			t.Fatalf("the quick page received %s instead of %d", m.data, i)
+		if m := <-quick; string(m.Data) != fmt.Sprint(i) {
+			t.Fatalf("the quick page received %s instead of %d", m.Data, i)
 		}
 	}
 	received := 0
@@ -42,12 +40,12 @@ func TestSlowPageIsDropped(t *testing.T) {
 	if received > backlog+1 {
 		t.Errorf("the slow page was kept for %d messages", received)
 	}
-	if n := h.listeners("run"); n != 1 {
+	if n := h.Listeners("run"); n != 1 {
 		t.Errorf("%d pages are connected, not 1", n)
 	}
 	again := h.join(topic)
-	if m := <-again; string(m.data) != string(newMessage("all", said).data) || len(said) != words {
-		t.Errorf("when it connects again it receives %s", m.data)
+	if m := <-again; string(m.Data) != string(NewMessage("all", said).Data) || len(said) != words {
+		t.Errorf("when it connects again it receives %s", m.Data)
 	}
 	h.leave(topic, slow) // as the page's handler does when it ends
 }
@@ -55,18 +53,18 @@ func TestSlowPageIsDropped(t *testing.T) {
 // TestSlowLineGetsEverything checks that a page on a slow network gets all first messages, even if
 // the transfer takes longer than writeTimeout.
 func TestSlowLineGetsEverything(t *testing.T) {
-	h := newHub()
+	h := New()
 	long := strings.Repeat("x", 1<<20)
-	h.open("run", func() []message { return []message{newMessage("all", long)} })
+	h.Open("run", func() []Message { return []Message{NewMessage("all", long)} })
 	const small = 16 << 10
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, "run") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, "run") }))
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		_ = c.(*net.TCPConn).SetWriteBuffer(small) // or the system would buffer all data
 		return ctx
 	}
 	server.Start()
 	defer server.Close()
-	defer h.close()
+	defer h.Close()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -101,20 +99,20 @@ func TestPageInEveryOrder(t *testing.T) {
 	names := []string{"drawn", "joined", "lost", "begins", "changes", "ends", "restarts"}
 	after := map[int]int{joined: drawn, lost: joined, changes: begins, ends: changes}
 	walk := func(order []int) {
-		var h *hub
+		var h *Hub
 		var state string
 		restart := func() {
-			h, state = newHub(), "nothing"
-			h.open("run", func() []message { return []message{partOf(state)} })
+			h, state = New(), "nothing"
+			h.Open("run", func() []Message { return []Message{partOf(state)} })
 		}
 		restart()
-		var listening chan message
+		var listening chan Message
 		shown := "" // there is no page yet
 		listen := func() { listening = h.join(h.topics["run"]) }
 		for i, what := range order {
 			switch what {
 			case drawn:
-				shown = h.parts("run")["p"].EN
+				shown = h.Parts("run")["p"].EN
 			case joined:
 				listen()
 			case lost:
@@ -126,7 +124,7 @@ func TestPageInEveryOrder(t *testing.T) {
 					listen() // the page connects again
 				}
 			default:
-				h.send("run", func() []message { state = names[what]; return []message{partOf(state)} })
+				h.Send("run", func() []Message { state = names[what]; return []Message{partOf(state)} })
 			}
 			for len(listening) > 0 {
 				shown = (<-listening).part.EN
@@ -161,33 +159,4 @@ func TestPageInEveryOrder(t *testing.T) {
 	}
 }
 
-func partOf(state string) message {
-	p := part{ID: "p", Text: Text{state, state}}
-	return message{name: "part", part: &p}
-}
-
-// TestNextJobCanStartAtTheEnd checks that the next run can start as soon as a page shows the end of
-// a run.
-func TestNextJobCanStartAtTheEnd(t *testing.T) {
-	s := New(Config{Lab: rig.Addresses{Target: "http://127.0.0.1:1"}}) // no service: a run ends
-	defer s.Close()
-	page := s.hub.join(s.hub.topics["run"])
-	for range 200 {
-		err := s.jobs.start(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
-			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, "a test", free)
-		})
-		if err != nil {
-			t.Fatalf("the page said that the last run had ended: %v", err)
-		}
-		for begun := false; ; {
-			var state struct{ Running bool }
-			if m := <-page; m.name != "run" || json.Unmarshal(m.data, &state) != nil {
-				continue
-			}
-			if begun && !state.Running {
-				break
-			}
-			begun = begun || state.Running
-		}
-	}
-}
+func partOf(state string) Message { return Replace(Part{"p", api.Text{EN: state, ZH: state}}) }

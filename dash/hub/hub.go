@@ -1,4 +1,6 @@
-package dash
+// Package hub sends changes to all open pages, as server-sent events. Its mutex also protects the state that the
+// pages show, so a page that connects misses no change, and gets none twice.
+package hub
 
 import (
 	"bytes"
@@ -7,11 +9,13 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"oversell/api"
 )
 
-// hub sends changes to all open pages, and never waits for a page. It disconnects a page that reads
+// Hub sends changes to all open pages, and never waits for a page. It disconnects a page that reads
 // too slowly. The browser then connects again and gets the complete state.
-type hub struct {
+type Hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
 	closed chan struct{}
@@ -20,29 +24,38 @@ type hub struct {
 // topic has the streams of all open pages of one kind.
 type topic struct {
 	// first returns the complete state. The hub's mutex is locked, so a page gets each change once.
-	first func() []message
-	pages map[chan message]bool
+	first func() []Message
+	pages map[chan Message]bool
 }
 
-// message is a server-sent event. Its data is JSON.
-type message struct {
-	name string
-	data []byte
-	part *part // the part that the message replaces, or nil
+// Message is a server-sent event.
+type Message struct {
+	Name string
+	Data []byte // JSON
+	part *Part  // the part that the message replaces, or nil
+}
+
+// Part is the content of an element of a page, by the element's id.
+type Part struct {
+	ID string `json:"id"`
+	api.Text
 }
 
 // backlog is the number of unsent messages above which the hub disconnects a page.
 const backlog = 64
 
-func newHub() *hub { return &hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
+// New returns a Hub without topics.
+func New() *Hub { return &Hub{topics: map[string]*topic{}, closed: make(chan struct{})} }
 
-func (h *hub) open(name string, first func() []message) {
-	h.topics[name] = &topic{first: first, pages: map[chan message]bool{}}
+// Open adds a topic. All topics must be open before the first page connects. first returns the
+// complete state, which a page gets when it connects.
+func (h *Hub) Open(name string, first func() []Message) {
+	h.topics[name] = &topic{first: first, pages: map[chan Message]bool{}}
 }
 
-// send sends the messages of change to all pages of the topic. The hub's mutex is locked in every
+// Send sends the messages of change to all pages of the topic. The hub's mutex is locked in every
 // change and each topic's first: they need no mutex, and a page that connects misses no change.
-func (h *hub) send(name string, change func() []message) {
+func (h *Hub) Send(name string, change func() []Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[name]
@@ -58,17 +71,18 @@ func (h *hub) send(name string, change func() []message) {
 	}
 }
 
-func (h *hub) listeners(name string) int {
+// Listeners returns the number of pages that are connected to a topic.
+func (h *Hub) Listeners(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.topics[name].pages)
 }
 
-func (h *hub) join(t *topic) chan message {
+func (h *Hub) join(t *topic) chan Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := t.first()
-	page := make(chan message, backlog+len(first))
+	page := make(chan Message, backlog+len(first))
 	for _, m := range first {
 		page <- m
 	}
@@ -76,17 +90,17 @@ func (h *hub) join(t *topic) chan message {
 	return page
 }
 
-func (h *hub) leave(t *topic, page chan message) {
+func (h *Hub) leave(t *topic, page chan Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(t.pages, page)
 }
 
-// parts returns the parts in the topic's first messages. They complete a page before its stream.
-func (h *hub) parts(name string) map[string]Text {
+// Parts returns the parts in the topic's first messages. They complete a page before its stream.
+func (h *Hub) Parts(name string) map[string]api.Text {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	parts := map[string]Text{}
+	parts := map[string]api.Text{}
 	for _, m := range h.topics[name].first() {
 		if m.part != nil {
 			parts[m.part.ID] = m.part.Text
@@ -95,7 +109,8 @@ func (h *hub) parts(name string) map[string]Text {
 	return parts
 }
 
-func (h *hub) close() { close(h.closed) }
+// Close ends all streams.
+func (h *Hub) Close() { close(h.closed) }
 
 const (
 	// writeTimeout limits the time in which the hub writes one piece of a stream to a page.
@@ -105,7 +120,8 @@ const (
 	pieceSize = 16 << 10
 )
 
-func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
+// Serve sends the messages of a topic to a page, until the page or the Hub closes the stream.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, name string) {
 	t := h.topics[name]
 	if t == nil {
 		http.NotFound(w, r)
@@ -152,14 +168,22 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request, name string) {
 	}
 }
 
-func (m message) write(text *bytes.Buffer) {
-	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", m.name, m.data)
+func (m Message) write(text *bytes.Buffer) {
+	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", m.Name, m.Data)
 }
 
-func newMessage(name string, data any) message {
+// NewMessage returns a message with the data as JSON.
+func NewMessage(name string, data any) Message {
 	text, err := json.Marshal(data)
 	if err != nil {
 		text = []byte("null") // impossible: our own types have JSON
 	}
-	return message{name: name, data: text}
+	return Message{Name: name, Data: text}
+}
+
+// Replace returns a message that replaces a part of the open pages.
+func Replace(p Part) Message {
+	m := NewMessage("part", p)
+	m.part = &p
+	return m
 }

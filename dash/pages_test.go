@@ -1,0 +1,102 @@
+package dash_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"oversell/lab/rig/rigtest"
+)
+
+// TestPages opens each page in a browser, with a result where a page can have one. It checks the page with
+// axe-core, and the size of its texts on a projector. The page must fit into a telephone and into a
+// projector, and send no request to another host.
+func TestPages(t *testing.T) {
+	script, page := axe(t), pageOf(t, ownLab(t))
+	fill(t, page)
+	tab := browser(t)
+	check := elsewhere(t, tab, strings.TrimSuffix(page("/"), "#token="+token))
+	projector := func(on bool) chromedp.Action {
+		return chromedp.Tasks{chromedp.KeyEvent("p"), chromedp.WaitVisible(fmt.Sprintf(`#projector[aria-pressed=%t]`, on), chromedp.ByQuery)}
+	}
+	for _, path := range allPages() {
+		do(t, tab, chromedp.Navigate(page(path)), chromedp.WaitVisible("h1", chromedp.ByQuery))
+		if path == "/dash/break/pause/redis" {
+			do(t, tab, press(`#claim summary`), reads(`#claim .verdict`, "✗"), chromedp.WaitVisible(`#claim svg .request`, chromedp.ByQuery))
+		}
+		if path == "/dash/break" && !rigtest.IsNightly() {
+			// The script would spend ten seconds on the thousands of cells that nobody sees yet.
+			do(t, tab, chromedp.Evaluate(`document.querySelectorAll('.matrix :is(tr, td, th)').forEach(el => el.checkVisibility() || el.remove())`, nil))
+		}
+		accessible(t, tab, script, path)
+		pictures(t, tab, "page"+strings.ReplaceAll(path, "/", "-"))
+		if path != "/dash/break/pause/redis" { // its timeline can be enlarged instead
+			do(t, tab, projector(true))
+			large(t, tab, path)
+			do(t, tab, projector(false))
+		}
+	}
+	check()
+	t.Run("Chinese", func(t *testing.T) { inChinese(t, page) })
+}
+
+// fill does the tasks that take little time, without a browser, so that the pages show results.
+func fill(t *testing.T, page func(path string) string) {
+	t.Helper()
+	read := func(path string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page(path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := exchange(t, req)
+		return body
+	}
+	ours := http.Header{"X-Lab-Token": {token}}
+	for _, task := range []struct{ start, form, path, result string }{
+		{"/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", "/", `"/dash/learn/redis"`},
+		{"/dash/first/run", "trial=0&prediction=broken", "/dash/first", "huge-verdict"},
+		{"/dash/shop/start", "scenario=coupon&guard=unique", "/dash/shop", "outcomes"},
+		{"/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "/dash/try", "redis pages"},
+		{"/dash/course/01-overselling/run", "trial=0&choice=1", "/dash/course/01-overselling", `class="said`},
+		{"/dash/step/begin", "strategy=none", "/dash/step", "has sent no request yet"},
+	} {
+		values, err := url.ParseQuery(task.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The job before may not have ended when its result is there.
+		if !until(t, func() bool { return post(t, page(task.start), values, ours) == http.StatusNoContent }) ||
+			!until(t, func() bool { return strings.Contains(read(task.path), task.result) }) {
+			t.Fatalf("%s never showed %s:\n%s", task.path, task.result, read(task.path))
+		}
+	}
+}
+
+// large fails if a text of the page is small for a projector, or if the page is wider than the screen.
+func large(t *testing.T, tab window, path string) {
+	t.Helper()
+	for _, s := range screens()[:2] {
+		var small []string
+		do(t, tab, s.look("light"), chromedp.Evaluate(smallTexts, &small))
+		for _, text := range small {
+			t.Errorf("%s at %v: %s", path, s, text)
+		}
+		if wider(t, tab) {
+			t.Errorf("%s at %v: it is wider than the screen", path, s)
+		}
+		if rigtest.IsNightly() {
+			save(t, tab, filepath.Join("..", "results", "pages", fmt.Sprintf("projector%s-%d.png", strings.ReplaceAll(path, "/", "-"), s.Width)))
+		}
+	}
+}
+
+// smallTexts returns the visible texts of less than 22 pixels.
+const smallTexts = `[...document.querySelectorAll('body *')].filter(e =>
+	[...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility() && e.getBoundingClientRect().left >= 0 &&
+	parseFloat(getComputedStyle(e).fontSize) < 22).map(e => getComputedStyle(e).fontSize + ': ' + e.outerHTML.slice(0, 120))`
