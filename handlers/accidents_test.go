@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"context"
@@ -72,12 +72,12 @@ func TestClientDisconnects(t *testing.T) {
 // disconnection.
 func clientsDisconnect(t *testing.T, strategy string) {
 	restock(t, 10)
-	replicas := scenarioService(t).Replicas
+	replicas := labClients(t).Replicas
 	must(t, replicas[0].Arm(t.Context(), api.Failpoint{Strategy: strategy, Product: 1, Step: api.Granted}))
 	defer func() { _ = replicas[0].ResumeAll(context.WithoutCancel(t.Context())) }()
 	held := make(chan reply, 1)
 	go func() {
-		r, _ := send(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
+		r, _ := exchange(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
 		held <- r
 	}()
 	eventually(t, "the holder is paused", func() (bool, string) {
@@ -89,7 +89,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 		before := metric(t, replica.Base, refused)
 		waiting, disconnect := context.WithCancel(t.Context())
 		sent := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(300*time.Millisecond, disconnect) }}
-		if r, err := send(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
+		if r, err := exchange(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
 			t.Errorf("the waiter should have waited, got %+v", r)
 		}
 		eventually(t, "the replica notices that its client has gone", func() (bool, string) {
@@ -115,7 +115,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 // TestTermination checks that, after SIGTERM, running requests complete and all locks are released.
 func TestTermination(t *testing.T) {
 	strategies := []string{"db-row", "redis", "redlock", "zk"}
-	target := scenarioService(t).Target
+	target := labClients(t).Target
 	sale := func(i int, params ...string) string {
 		return checkLock(strategies[i], append(params, fmt.Sprintf("product=%d", 601+i))...)
 	}
@@ -193,7 +193,7 @@ func flushes(t *testing.T, strategy string) *int64 {
 // run, report that it is not ready, and reject sales with a 503.
 func TestStartsWithoutBackends(t *testing.T) {
 	t.Parallel()
-	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: built(), Token: token, Redis: 1})
+	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Token: labToken, Redis: 1})
 	at := lonely.Addresses().Target
 	if r := ask(t, http.MethodGet, at, "/healthz"); r.HTTP != http.StatusOK {
 		t.Errorf("healthz: %+v", r)
