@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,24 +38,39 @@ func TestBackendStopsInMidRun(t *testing.T) {
 	} {
 		t.Run(strings.Join(stopped.servers, " "), func(t *testing.T) {
 			all := sellDuring(t, slices.Sorted(maps.Keys(stopped.backends)), func(all []*sales) {
-				for _, name := range stopped.servers {
-					must(t, server(t, name).Stop(t.Context()))
-				}
+				together(t, stopped.servers, (*rig.Server).Stop)
+				var answers []<-chan answer
 				for _, s := range all {
-					r := buy(t, s.strategy, "wait=2s", fmt.Sprintf("product=%d", s.product))
-					if backend := stopped.backends[s.strategy]; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
-						t.Errorf("%s while %s is down: want a 503 that names it, got %+v", s.strategy, backend, r)
+					answers = append(answers, begin(t.Context(), testLab.Addresses().Target, checkLock(s.strategy, "wait=2s", fmt.Sprintf("product=%d", s.product))))
+				}
+				for i, s := range all {
+					r := <-answers[i]
+					if backend := stopped.backends[s.strategy]; r.err != nil || r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
+						t.Errorf("%s while %s is down: want a 503 that names it, got %+v, %v", s.strategy, backend, r.reply, r.err)
 					}
 				}
-				for _, name := range stopped.servers {
-					must(t, server(t, name).Start(t.Context()))
-				}
+				together(t, stopped.servers, (*rig.Server).Start)
 			})
 			for _, s := range all {
 				s.check(t)
 			}
 		})
 	}
+}
+
+// together stops or starts servers at the same time.
+func together(t *testing.T, names []string, do func(*rig.Server, context.Context) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, name := range names {
+		s := server(t, name)
+		all.Go(func() {
+			if err := do(s, t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestClientDisconnects disconnects waiting clients: they must leave no lock and no sale behind.

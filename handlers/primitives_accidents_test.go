@@ -200,6 +200,7 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 		if err := server(t, c.server).Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		answers := map[string]<-chan answer{}
 		for _, what := range c.paths {
 			query := "/test/" + what + "?backend=" + c.backend
 			if strings.Contains(what, "?") {
@@ -208,8 +209,11 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 			if strings.HasPrefix(what, "double") {
 				query += "&owner=me"
 			}
-			if r := ask(t, http.MethodGet, testLab.Addresses().Target, query); r.HTTP != http.StatusServiceUnavailable || r.Outcome != "unavailable" || r.Backend != c.name {
-				t.Errorf("%s without %s: %+v", query, c.server, r)
+			answers[query] = begin(t.Context(), testLab.Addresses().Target, query)
+		}
+		for query, promised := range answers {
+			if r := <-promised; r.HTTP != http.StatusServiceUnavailable || r.Outcome != "unavailable" || r.Backend != c.name {
+				t.Errorf("%s without %s: %+v, %v", query, c.server, r.reply, r.err)
 			}
 		}
 		r := ask(t, http.MethodPut, testLab.Addresses().Target, "/stock/1?count=10")

@@ -126,7 +126,7 @@ func TestResetNeedsTheToken(t *testing.T) {
 
 // TestTenPieces: of many requests for ten pieces, exactly ten succeed.
 func TestTenPieces(t *testing.T) {
-	loops := 4
+	loops := 2
 	if rigtest.IsNightly() {
 		loops = 50
 	}
@@ -143,7 +143,7 @@ func TestTenPieces(t *testing.T) {
 // TestWhichStrategiesOversell checks that unsafe strategies lose updates, and that safe strategies
 // sell each piece once.
 func TestWhichStrategiesOversell(t *testing.T) {
-	pieces := 400
+	pieces := 300
 	if rigtest.IsNightly() {
 		pieces = 2000
 	}
