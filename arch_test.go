@@ -49,7 +49,7 @@ var rules = []rule{
 	{from: "locks/adapter", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/local", "locks/lockstest"}, onServers...)},
 	{from: "locks/explore", may: []string{"api", "locks", "stock", "locks/catalog", "locks/*lock"}, test: onServers},
 	{from: "locks/*", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/lockstest"}, onServers...)},
-	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*"}, onServers...)},
+	{from: "handlers", may: []string{"api", "locks", "stock"}, test: append([]string{"locks/*", "lab/check", "lab/history", "lab/load"}, onServers...)},
 
 	// The following packages are the lab. They use the service only over HTTP. Of the service's
 	// packages, they import only api.

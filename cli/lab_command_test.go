@@ -14,13 +14,18 @@ import (
 	"testing"
 
 	"oversell/lab/rig"
+	"oversell/lab/rig/rigtest"
 )
 
-// TestLabCommand starts `oversell lab` twice, and ends it once by Ctrl-C and once by kill -9.
+// TestLabCommand starts `oversell lab`, and ends it by Ctrl-C, in make nightly also by kill -9.
 func TestLabCommand(t *testing.T) {
 	t.Parallel()
 	binary := built()
-	for name, end := range map[string]syscall.Signal{"ctrl-c": syscall.SIGINT, "kill -9": syscall.SIGKILL} {
+	ends := map[string]syscall.Signal{"ctrl-c": syscall.SIGINT}
+	if rigtest.IsNightly() {
+		ends["kill -9"] = syscall.SIGKILL
+	}
+	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			tmp, file := t.TempDir(), filepath.Join(t.TempDir(), "lab.json")
 			traces := filepath.Join(t.TempDir(), "traces.jsonl")

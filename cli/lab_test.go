@@ -19,9 +19,9 @@ import (
 
 const token = "test-token"
 
-// testLab is a lab with all servers. Most tests of this package run one after the other, because
-// they stop servers, or set the stock, which deletes all names. The parallel tests run after them:
-// they use a lab of their own, or only names.
+// testLab is a lab with all servers. Most tests of this package run one after the other, because they
+// set the stock, which deletes all names. The parallel tests run after them: they use a lab of their
+// own, or none.
 var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
@@ -29,50 +29,19 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // of a valid name
 	cfg := rig.FullLab("", token)
 	cfg.Ports = rig.Ports{}
-	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })
+	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
 }
 
 // built returns the path of the program, which testLab has built.
 func built() string { return testLab.Config().Binary }
 
-var (
-	all  = []string{"none", "mutex", "for-update", "version", "db-row", "redis", "redlock", "zk"}
-	safe = all[2:]
-)
-
-// reply is an answer of the service.
+// reply is an answer of the service, with only the fields that the tests read.
 type reply struct {
-	HTTP       int    `json:"-"`
-	RetryAfter string `json:"-"`
-	Outcome    string `json:"outcome"`
-	Detail     string `json:"detail"`
-	Parameter  string `json:"parameter"`
-	Allowed    string `json:"allowed"`
-	Backend    string `json:"backend"`
-	Replica    string `json:"replica"`
-	Remaining  int    `json:"remaining"`
-	Count      int    `json:"count"`
-	Fence      int64  `json:"fence"`
-	Warning    string `json:"warning"`
-
-	// The following fields are in the answers of the primitives, such as semaphores and counters.
-	Name       string   `json:"name"`
-	WaitedMS   float64  `json:"waited_ms"`
-	HeldMS     float64  `json:"held_ms"`
-	Then       string   `json:"then"`
-	Downgraded bool     `json:"downgraded"`
-	Set        bool     `json:"set"`
-	Left       int      `json:"left"`
-	Value      int64    `json:"value"`
-	Version    int64    `json:"version"`
-	Succeeded  bool     `json:"succeeded"`
-	Before     int64    `json:"before"`
-	After      int64    `json:"after"`
-	Warnings   []string `json:"warnings"`
-
-	// The following fields are in the answers of the scenarios, such as the order of a coupon.
-	Order int64     `json:"order"`
-	Made  time.Time `json:"made"`
+	HTTP    int    `json:"-"`
+	Outcome string `json:"outcome"`
+	Detail  string `json:"detail"`
+	Backend string `json:"backend"`
+	Count   int    `json:"count"`
 }
 
 // send uses a new connection for each request, because a stopped replica has closed the old
@@ -93,7 +62,7 @@ func send(ctx context.Context, method, base, path string) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r := reply{HTTP: answer.StatusCode, RetryAfter: answer.Header.Get("Retry-After")}
+	r := reply{HTTP: answer.StatusCode}
 	if strings.Contains(answer.Header.Get("Content-Type"), "json") {
 		if err := json.Unmarshal(body, &r); err != nil {
 			return r, fmt.Errorf("%w in %s", err, body)
@@ -111,14 +80,8 @@ func ask(t *testing.T, method, base, path string) reply {
 	return r
 }
 
-// buy sends one sale through nginx. params are parameters such as wait=1s.
-func buy(t *testing.T, strategy string, params ...string) reply {
-	t.Helper()
-	return ask(t, http.MethodGet, testLab.Addresses().Target, checkLock(strategy, params...))
-}
-
-func checkLock(strategy string, params ...string) string {
-	return "/check/lock?strategy=" + url.QueryEscape(strategy) + "&" + strings.Join(params, "&")
+func checkLock(strategy string) string {
+	return "/check/lock?strategy=" + url.QueryEscape(strategy)
 }
 
 // restock sets the stock of product 1, through nginx.
@@ -133,16 +96,6 @@ func restock(t *testing.T, count int) {
 func left(t *testing.T) int {
 	t.Helper()
 	return ask(t, http.MethodGet, testLab.Addresses().Target, "/stock/1").Count
-}
-
-// server returns the lab's server with this name.
-func server(t *testing.T, name string) *rig.Server {
-	t.Helper()
-	s, err := testLab.Server(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // patience is the longest wait for a condition. A lab takes more than a minute to start where
@@ -162,4 +115,11 @@ func eventually(t *testing.T, what string, check func() (bool, string)) {
 		last = state
 	}
 	t.Fatalf("not within %v: %s; last state: %s", patience, what, last)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

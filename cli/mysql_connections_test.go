@@ -101,6 +101,7 @@ func otherKey(t *testing.T) string {
 
 // TestMySQLProxy sells through a proxy before the database, and then without a database behind it.
 func TestMySQLProxy(t *testing.T) {
+	rigtest.Nightly(t, "TestConnections of ./cli")
 	t.Parallel()
 	lab := rigtest.Start(t, rig.Config{MySQL: true, Replicas: 1, Proxied: true, Binary: built(), Token: token})
 	proxy, err := lab.Link("replica-1", "mysql")

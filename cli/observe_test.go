@@ -101,7 +101,7 @@ func checkConsole(t *testing.T, lab rig.Addresses) {
 // TestPrometheus sells once in a lab with Prometheus, and waits until it has the sale.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
-	lab := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1, Replicas: 2, Nginx: true, Prometheus: true, Token: token, Binary: built()})
+	lab := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true, Redis: 1, Replicas: 2, Nginx: true, Prometheus: true, Token: token, Binary: built()}))
 	addrs := lab.Addresses()
 	eventually(t, "Prometheus reads both replicas", func() (bool, string) {
 		up := query(t, addrs.Prometheus, "up", "instance")

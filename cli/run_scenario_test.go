@@ -9,17 +9,16 @@ import (
 	"oversell/locks/catalog"
 )
 
-// TestRunScenario checks that `oversell run recharge` prints a sentence for each guard, and the
-// results as JSON. It also checks wrong command lines.
+// TestRunScenario checks that `oversell run coupon` prints a sentence for each guard, a table, and the
+// results as JSON, on a lab that already runs. It also checks wrong command lines.
 func TestRunScenario(t *testing.T) {
-	t.Parallel()
-	binary := built()
-	got := runProgram(t, binary, "recharge", "--guard", "none,version", "--quiet", "--json", "-")
+	binary, addrs := built(), testLab.Addresses()
+	got := runProgram(t, binary, "coupon", "--guard", "none,unique", "--json", "-", "--target", addrs.Target, "--replicas", strings.Join(addrs.Replicas, ","))
 	var results []scenario.Result
 	if err := json.Unmarshal([]byte(got.out), &results); err != nil || got.status != 0 {
 		t.Fatalf("%v in %+v", err, got)
 	}
-	if len(results) != 2 || results[0].Guard != "none" || results[0].Holds() || results[1].Guard != "version" || !results[1].Holds() {
+	if len(results) != 2 || results[0].Guard != "none" || results[0].Holds() || results[1].Guard != "unique" || !results[1].Holds() {
 		t.Errorf("%+v", results)
 	}
 	for _, r := range results {
@@ -27,8 +26,8 @@ func TestRunScenario(t *testing.T) {
 			t.Errorf("%q is missing in %q", r.Sentence.EN, got.err)
 		}
 	}
-	if !strings.Contains(got.err, "│ version │ safe ") {
-		t.Errorf("there is no table in %q", got.err)
+	if !strings.Contains(got.err, "│ unique │ safe ") || !strings.Contains(got.err, "✓ coupon, guard unique: ") || strings.Contains(got.err, "starting a lab") {
+		t.Errorf("there is no table, or another lab, in %q", got.err)
 	}
 	for _, c := range []struct {
 		args []string
@@ -45,15 +44,6 @@ func TestRunScenario(t *testing.T) {
 		if got := runProgram(t, binary, c.args...); got.status != 2 || !strings.Contains(got.err, c.want) || got.out != "" {
 			t.Errorf("%q: want 2 and %q, got %+v", c.args, c.want, got)
 		}
-	}
-}
-
-// TestRunScenarioOnRunningLab checks that --target runs a scenario on a lab that already runs.
-func TestRunScenarioOnRunningLab(t *testing.T) {
-	addrs := testLab.Addresses()
-	got := runProgram(t, built(), "recharge", "--guard", "key", "--target", addrs.Target, "--replicas", strings.Join(addrs.Replicas, ","))
-	if got.status != 0 || !strings.Contains(got.out, "✓ recharge, guard key: ") || strings.Contains(got.err, "starting a lab") {
-		t.Errorf("%+v", got)
 	}
 }
 

@@ -44,12 +44,16 @@ func TestSite(t *testing.T) {
 		}
 	}
 	tab, requests := offline(t)
-	stepEach(t, tab, "file://"+folder, catalog.Cards())
-	stepEach(t, tab, "file://"+folder+"/zh", catalog.Cards()[:5]) // with the same code and script
+	cards := catalog.Cards()
+	if !rigtest.IsNightly() {
+		cards = cards[:5]
+	}
+	stepEach(t, tab, "file://"+folder, cards)
+	stepEach(t, tab, "file://"+folder+"/zh", cards[:5]) // with the same code and script
 	loseAnUpdate(t, tab, "file://"+folder)
 	solve(t, tab, "file://"+folder)
 	urls := requests()
-	if len(urls) < len(catalog.Cards()) {
+	if len(urls) < len(cards) {
 		t.Errorf("%d requests were seen, fewer than the pages that were opened", len(urls))
 	}
 	for _, url := range urls {

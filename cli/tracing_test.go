@@ -135,11 +135,11 @@ func TestTraces(t *testing.T) {
 	received := &receiver{}
 	server := httptest.NewServer(received)
 	defer server.Close()
-	lab := rigtest.Start(t, rig.Config{
+	lab := rigtest.Start(t, rigtest.Guest(rig.Config{
 		MySQL: true, Redis: 1, Replicas: 1, Nginx: true, Token: "traces",
 		ReplicaArgs: []string{"--lease", "300ms"},
 		ReplicaEnv:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_BSP_SCHEDULE_DELAY=100"},
-	})
+	}))
 	fill(t, lab)
 	const id = "0af7651916cd43dd8448eb211c80319c"
 	sale := lab.Addresses().Target + "/check/lock?fenced=true&strategy=redis"
@@ -183,10 +183,10 @@ func TestTracesWithoutCollector(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	lab := rigtest.Start(t, rig.Config{
+	lab := rigtest.Start(t, rigtest.Guest(rig.Config{
 		MySQL: true, Replicas: 1, Token: "traces",
 		ReplicaEnv: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + closed.URL, "OTEL_TRACES_SAMPLER=always_on", "OTEL_BSP_SCHEDULE_DELAY=10"},
-	})
+	}))
 	fill(t, lab)
 	const warning = "the collector of traces cannot be used"
 	logged := 0

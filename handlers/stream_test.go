@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"oversell/handlers"
 	"oversell/locks"
@@ -70,15 +69,6 @@ func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn
 	return conn, answer.StatusCode, p
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for until := time.Now().Add(5 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("did not happen: %s", what)
-		}
-	}
-}
-
 // TestStreamsAreBounded opens mostStreams streams. One more is rejected without the lab's token.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -94,21 +84,21 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 	}
 	_, _, _ = listen(t, server, "/test/counter/events", "")
-	eventually(t, "one stream more is refused", func() bool {
+	eventually(t, "one stream more is refused", func() (bool, string) {
 		conn, code, p := listen(t, server, "/events", "")
 		_ = conn.Close()
 		if code != http.StatusOK && (code != http.StatusServiceUnavailable || p.Outcome != "too_many_streams") {
 			t.Fatalf("HTTP %d %+v", code, p)
 		}
-		return code != http.StatusOK
+		return code != http.StatusOK, fmt.Sprintf("HTTP %d", code)
 	})
 	if _, code, p := listen(t, server, "/events", labToken); code != http.StatusOK {
 		t.Errorf("the lab's own stream: HTTP %d %+v", code, p)
 	}
 	_ = first.Close()
-	eventually(t, "where one has gone there is room", func() bool {
+	eventually(t, "where one has gone there is room", func() (bool, string) {
 		_, code, _ := listen(t, server, "/events", "")
-		return code == http.StatusOK
+		return code == http.StatusOK, fmt.Sprintf("HTTP %d", code)
 	})
 }
 
@@ -121,13 +111,13 @@ func TestListenersThatDoNotRead(t *testing.T) {
 			t.Fatalf("HTTP %d %+v", code, p)
 		}
 	}
-	eventually(t, "there is room for a listener that reads", func() bool {
+	eventually(t, "there is room for a listener that reads", func() (bool, string) {
 		for range 100 {
 			server.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=steps", nil))
 		}
 		conn, code, _ := listen(t, server, "/events", "")
 		_ = conn.Close()
-		return code == http.StatusOK
+		return code == http.StatusOK, fmt.Sprintf("HTTP %d", code)
 	})
 }
 

@@ -11,7 +11,15 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-func TestMain(m *testing.M) { rigtest.Main(m) }
+// testLab is a lab with all servers and two replicas. The tests on it run one after the other, and
+// TestSlowReplica after them.
+var testLab *rig.Rig
+
+func TestMain(m *testing.M) {
+	cfg := rig.FullLab("", "token")
+	cfg.Ports, cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = rig.Ports{}, false, 2, []string{"--lease", "10m"}
+	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
+}
 
 func recordings(t *testing.T) map[string]Graph {
 	t.Helper()
@@ -28,12 +36,9 @@ func recordings(t *testing.T) map[string]Graph {
 
 // TestRecordedSteps plays random rounds on a real lab. Each move must do what the recording says.
 func TestRecordedSteps(t *testing.T) {
-	cfg := rig.FullLab("", "token")
-	cfg.Ports, cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = rig.Ports{}, false, 2, []string{"--lease", "10m"}
-	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
 	all := recordings(t)
 	for _, strategy := range []string{"none", "mutex", "for-update", "version", "redis", "zk", "etcd"} {
-		lab, err := Open(addrs, strategy)
+		lab, err := Open(testLab.Addresses(), strategy)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,21 +5,18 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"oversell/lab/rig"
-	"oversell/lab/rig/rigtest"
 )
 
 // TestSlowReplica has a replica as on a busy machine: a step takes longer than stepTime, and every other
 // answer takes longer, too. The step must not count as a wait for the lock.
 func TestSlowReplica(t *testing.T) {
 	t.Parallel()
-	cfg := rig.FullLab("", "token")
-	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
-	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
+	addrs := testLab.Addresses()
+	addrs.Replicas = slices.Clone(addrs.Replicas)
 	to, err := url.Parse(addrs.Replicas[B])
 	if err != nil {
 		t.Fatal(err)

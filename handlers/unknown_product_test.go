@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"bufio"

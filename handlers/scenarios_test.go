@@ -1,80 +1,17 @@
-package cli_test
+package handlers_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"oversell/lab/scenario"
 )
-
-// everyRun is an environment variable. make scenarios sets it to run each guard (a protection such
-// as a lock) many times. A safe guard must hold in all these runs, and an unsafe guard must break
-// in all these runs.
-const everyRun = "OVERSELL_SCENARIOS"
-
-func runsOf(guard scenario.Guard) int {
-	switch {
-	case os.Getenv(everyRun) == "":
-		return 1
-	case guard.Safe:
-		return 50
-	default:
-		return 10
-	}
-}
-
-// TestScenarios runs each scenario with each guard. In every run, a safe guard must keep the
-// scenario's invariant, and an unsafe guard must break the invariant.
-func TestScenarios(t *testing.T) {
-	for _, s := range scenario.All() {
-		if s.Replicas > len(testLab.Addresses().Replicas) {
-			continue // another test starts a lab for it
-		}
-		for _, guard := range s.Guards {
-			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
-				at := scenarioService(t)
-				for range runsOf(guard) {
-					r, err := s.Run(t.Context(), at, guard)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !r.AsClaimed() {
-						t.Errorf("safe %t, but: %s outcomes %v, broken: %q", r.Safe, r.Sentence.EN, r.Outcomes, r.Broken)
-					}
-					if testing.Verbose() {
-						t.Log(r.Sentence.EN, r.Outcomes, r.Broken)
-					}
-				}
-			})
-		}
-	}
-}
-
-// scenarioService returns clients of testLab's nginx and replicas, as a scenario needs them.
-func scenarioService(t *testing.T) scenario.Service {
-	t.Helper()
-	at := scenario.Connect(testLab.Addresses())
-	at.Target.HTTP.Timeout = time.Minute // also sets the time-out of the replicas' clients
-	t.Cleanup(at.Close)
-	return at
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestScenariosRefuseBadInput: invalid input gets a 4xx with the reason, and writes nothing.
 func TestScenariosRefuseBadInput(t *testing.T) {
-	at := scenarioService(t)
+	at := labClients(t)
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/1?amount=500", nil, nil))
 	must(t, at.Target.Call(t.Context(), http.MethodPut, "/orders/2?amount=500", nil, nil))
@@ -146,7 +83,7 @@ func TestScenariosRefuseBadInput(t *testing.T) {
 
 // TestScenariosNeedTheToken: without the token, no client can reset a scenario or read its buyers.
 func TestScenariosNeedTheToken(t *testing.T) {
-	at := scenarioService(t)
+	at := labClients(t)
 	stranger := at.Target
 	stranger.Token = "guess"
 	for _, c := range []struct{ method, path string }{

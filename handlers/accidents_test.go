@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,24 +38,39 @@ func TestBackendStopsInMidRun(t *testing.T) {
 	} {
 		t.Run(strings.Join(stopped.servers, " "), func(t *testing.T) {
 			all := sellDuring(t, slices.Sorted(maps.Keys(stopped.backends)), func(all []*sales) {
-				for _, name := range stopped.servers {
-					must(t, server(t, name).Stop(t.Context()))
-				}
+				together(t, stopped.servers, (*rig.Server).Stop)
+				var answers []<-chan answer
 				for _, s := range all {
-					r := buy(t, s.strategy, "wait=2s", fmt.Sprintf("product=%d", s.product))
-					if backend := stopped.backends[s.strategy]; r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
-						t.Errorf("%s while %s is down: want a 503 that names it, got %+v", s.strategy, backend, r)
+					answers = append(answers, begin(t.Context(), testLab.Addresses().Target, checkLock(s.strategy, "wait=2s", fmt.Sprintf("product=%d", s.product))))
+				}
+				for i, s := range all {
+					r := <-answers[i]
+					if backend := stopped.backends[s.strategy]; r.err != nil || r.HTTP != http.StatusServiceUnavailable || r.Backend != backend || r.RetryAfter == "" {
+						t.Errorf("%s while %s is down: want a 503 that names it, got %+v, %v", s.strategy, backend, r.reply, r.err)
 					}
 				}
-				for _, name := range stopped.servers {
-					must(t, server(t, name).Start(t.Context()))
-				}
+				together(t, stopped.servers, (*rig.Server).Start)
 			})
 			for _, s := range all {
 				s.check(t)
 			}
 		})
 	}
+}
+
+// together stops or starts servers at the same time.
+func together(t *testing.T, names []string, do func(*rig.Server, context.Context) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, name := range names {
+		s := server(t, name)
+		all.Go(func() {
+			if err := do(s, t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestClientDisconnects disconnects waiting clients: they must leave no lock and no sale behind.
@@ -72,12 +88,12 @@ func TestClientDisconnects(t *testing.T) {
 // disconnection.
 func clientsDisconnect(t *testing.T, strategy string) {
 	restock(t, 10)
-	replicas := scenarioService(t).Replicas
+	replicas := labClients(t).Replicas
 	must(t, replicas[0].Arm(t.Context(), api.Failpoint{Strategy: strategy, Product: 1, Step: api.Granted}))
 	defer func() { _ = replicas[0].ResumeAll(context.WithoutCancel(t.Context())) }()
 	held := make(chan reply, 1)
 	go func() {
-		r, _ := send(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
+		r, _ := exchange(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
 		held <- r
 	}()
 	eventually(t, "the holder is paused", func() (bool, string) {
@@ -89,7 +105,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 		before := metric(t, replica.Base, refused)
 		waiting, disconnect := context.WithCancel(t.Context())
 		sent := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(300*time.Millisecond, disconnect) }}
-		if r, err := send(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
+		if r, err := exchange(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
 			t.Errorf("the waiter should have waited, got %+v", r)
 		}
 		eventually(t, "the replica notices that its client has gone", func() (bool, string) {
@@ -115,7 +131,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 // TestTermination checks that, after SIGTERM, running requests complete and all locks are released.
 func TestTermination(t *testing.T) {
 	strategies := []string{"db-row", "redis", "redlock", "zk"}
-	target := scenarioService(t).Target
+	target := labClients(t).Target
 	sale := func(i int, params ...string) string {
 		return checkLock(strategies[i], append(params, fmt.Sprintf("product=%d", 601+i))...)
 	}
@@ -193,7 +209,7 @@ func flushes(t *testing.T, strategy string) *int64 {
 // run, report that it is not ready, and reject sales with a 503.
 func TestStartsWithoutBackends(t *testing.T) {
 	t.Parallel()
-	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Binary: built(), Token: token, Redis: 1})
+	lonely := rigtest.Start(t, rig.Config{Replicas: 1, Token: labToken, Redis: 1})
 	at := lonely.Addresses().Target
 	if r := ask(t, http.MethodGet, at, "/healthz"); r.HTTP != http.StatusOK {
 		t.Errorf("healthz: %+v", r)

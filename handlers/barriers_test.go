@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 
 // everywhere sends one request through each replica, in the background. path returns the path of
 // the request for the replica with this number.
-func everywhere(ctx context.Context, path func(replica int) string) []<-chan answer {
+func throughEach(ctx context.Context, path func(replica int) string) []<-chan answer {
 	var promised []<-chan answer
 	for i, base := range testLab.Addresses().Replicas {
 		promised = append(promised, begin(ctx, base, path(i)))
@@ -32,7 +32,7 @@ func TestBarrier(t *testing.T) {
 	if r := pass(t, "/test/barrier/set"); r.Outcome != "was_set" {
 		t.Errorf("set again: %+v", r)
 	}
-	waiting := everywhere(t.Context(), func(int) string { return "/test/barrier/wait?wait=60s" })
+	waiting := throughEach(t.Context(), func(int) string { return "/test/barrier/wait?wait=60s" })
 	for range 3 {
 		refused(t, "/test/barrier/wait?wait=100ms", http.StatusServiceUnavailable, "not_acquired")
 	}
@@ -73,7 +73,7 @@ func TestDoubleBarrier(t *testing.T) {
 		}
 	}
 	// Each member leaves through another replica than the replica through which it entered.
-	leaving := everywhere(t.Context(), func(i int) string {
+	leaving := throughEach(t.Context(), func(i int) string {
 		return fmt.Sprintf("/test/double-barrier/leave?owner=m%d&wait=60s", (i+1)%3)
 	})
 	for _, promised := range leaving {
@@ -87,7 +87,7 @@ func TestCounter(t *testing.T) {
 	restock(t, 10)
 	var promised []<-chan answer
 	for range 10 {
-		promised = append(promised, everywhere(t.Context(), func(int) string { return "/test/counter?op=increment" })...)
+		promised = append(promised, throughEach(t.Context(), func(int) string { return "/test/counter?op=increment" })...)
 	}
 	for _, p := range promised {
 		if r := granted(t, "increment", p); !r.Succeeded || r.After != r.Before+1 {

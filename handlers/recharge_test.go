@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func TestReplicaDiesInARecharge(t *testing.T) {
 		cases = append(cases, dying{guard, "read", "200 credited"}, dying{guard, "inserted", "200 credited"},
 			dying{guard, "written", "200 credited_before"})
 	}
-	at := scenarioService(t)
+	at := labClients(t)
 	killed, survivor := at.Replicas[1], at.Replicas[0]
 	var paths []string
 	for i, c := range cases {

@@ -10,16 +10,35 @@ import (
 
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
-// TestWindows runs the scenario Tickets, which needs five replicas. The tests of package cli run
-// the other scenarios, on three replicas.
-func TestWindows(t *testing.T) {
+// TestScenarios runs each scenario with each guard, on as many replicas as Tickets needs. In every run, a
+// safe guard must keep the scenario's invariant, and an unsafe guard must break it.
+func TestScenarios(t *testing.T) {
 	cfg := rig.FullLab("", "test-token")
-	cfg.Ports, cfg.Replicas, cfg.Nginx = rig.Ports{}, windows, false
+	cfg.Ports, cfg.Replicas = rig.Ports{}, windows
 	lab := rigtest.Start(t, rigtest.Guest(cfg))
 	service := Connect(lab.Addresses())
 	defer service.Close()
-	for _, guard := range Tickets().Guards {
-		t.Run(guard.ID, func(t *testing.T) { windowsSell(t, service, guard) })
+	for _, s := range All() {
+		for _, guard := range s.Guards {
+			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
+				if s.ID == Tickets().ID {
+					windowsSell(t, service, guard)
+					return
+				}
+				for range runsOf(guard) {
+					r, err := s.Run(t.Context(), service, guard)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !r.AsClaimed() {
+						t.Errorf("safe %t, but: %s outcomes %v, broken: %q", r.Safe, r.Sentence.EN, r.Outcomes, r.Broken)
+					}
+					if testing.Verbose() {
+						t.Log(r.Sentence.EN, r.Outcomes, r.Broken)
+					}
+				}
+			})
+		}
 	}
 	t.Run("bad tickets", func(t *testing.T) { badTickets(t, service.Replicas[0]) })
 	t.Run("bad orders", func(t *testing.T) { badOrders(t, service.Replicas[0]) })

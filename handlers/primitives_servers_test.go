@@ -1,4 +1,4 @@
-package cli_test
+package handlers_test
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type answer struct {
 func begin(ctx context.Context, base, path string) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
-		r, err := send(ctx, http.MethodGet, base, path)
+		r, err := exchange(ctx, http.MethodGet, base, path)
 		answers <- answer{r, err}
 	}()
 	return answers
@@ -125,37 +125,45 @@ func TestDowngradeAndUpgrade(t *testing.T) {
 // 3, 3, 3 and 1. If the machine stalls, the groups may mix, so one correct attempt is enough. But
 // in each attempt, the ten requests must take at least four times as long as one request.
 func TestSemaphoreWaves(t *testing.T) {
+	t.Parallel()
 	for _, backend := range backends {
-		restock(t, 10)
-		replicas := map[string]int{}
-		eventually(t, backend+": waves of 3, 3, 3 and 1", func() (bool, string) {
-			var answers []<-chan answer
-			began := time.Now()
-			for range 10 {
-				answers = append(answers, begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "waves", trialHold)+"&permits=3"))
-			}
-			waves := make([]int, 11)
-			var waited []float64
-			for _, p := range answers {
-				r := granted(t, backend+" semaphore", p)
-				waited = append(waited, r.WaitedMS)
-				replicas[r.Replica]++
-				waves[min(10, int(math.Round(r.WaitedMS/float64(trialHold.Milliseconds()))))]++
-			}
-			if took := time.Since(began); took < 4*trialHold {
-				t.Errorf("%s: ten holds of %v on three permits took only %v", backend, trialHold, took)
-			}
-			slices.Sort(waited)
-			return slices.Equal(waves[:5], []int{3, 3, 3, 1, 0}), fmt.Sprintf("waves of %v; they waited %v ms", waves, waited)
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			semaphoreWaves(t, backend)
 		})
-		if len(replicas) != 3 {
-			t.Errorf("%s: only %v answered", backend, replicas)
-		}
-		taken := begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "sizes", trialHold)+"&permits=1")
-		await(t, locking("semaphore", backend, "sizes", 0)+"&permits=1&wait=0s")
-		refused(t, locking("semaphore", backend, "sizes", 0)+"&permits=2&wait=0s", http.StatusConflict, "mismatch")
-		granted(t, backend+" semaphore", taken)
 	}
+}
+
+func semaphoreWaves(t *testing.T, backend string) {
+	t.Helper()
+	replicas := map[string]int{}
+	eventually(t, backend+": waves of 3, 3, 3 and 1", func() (bool, string) {
+		var answers []<-chan answer
+		began := time.Now()
+		for range 10 {
+			answers = append(answers, begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "waves", trialHold)+"&permits=3"))
+		}
+		waves := make([]int, 11)
+		var waited []float64
+		for _, p := range answers {
+			r := granted(t, backend+" semaphore", p)
+			waited = append(waited, r.WaitedMS)
+			replicas[r.Replica]++
+			waves[min(10, int(math.Round(r.WaitedMS/float64(trialHold.Milliseconds()))))]++
+		}
+		if took := time.Since(began); took < 4*trialHold {
+			t.Errorf("%s: ten holds of %v on three permits took only %v", backend, trialHold, took)
+		}
+		slices.Sort(waited)
+		return slices.Equal(waves[:5], []int{3, 3, 3, 1, 0}), fmt.Sprintf("waves of %v; they waited %v ms", waves, waited)
+	})
+	if len(replicas) != 3 {
+		t.Errorf("%s: only %v answered", backend, replicas)
+	}
+	taken := begin(t.Context(), testLab.Addresses().Target, locking("semaphore", backend, "sizes", trialHold)+"&permits=1")
+	await(t, locking("semaphore", backend, "sizes", 0)+"&permits=1&wait=0s")
+	refused(t, locking("semaphore", backend, "sizes", 0)+"&permits=2&wait=0s", http.StatusConflict, "mismatch")
+	granted(t, backend+" semaphore", taken)
 }
 
 // TestLatchOpensAtTheSixth checks that a latch with the count 6 opens at the sixth countdown, not
