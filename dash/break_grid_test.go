@@ -56,14 +56,12 @@ func TestBreakGrid(t *testing.T) {
 	if g = readGrid(t, tab); g.Recorded < 8*4 || !strings.Contains(g.Search, "recorded=on") {
 		t.Errorf("after the class asked for the recorded verdicts: %+v", g)
 	}
-	pictures(t, tab, "break-recorded")
 	do(t, tab, chromedp.EmulateViewport(1280, 800), press(`#projector`))
 	var smallest float64
 	do(t, tab, chromedp.Evaluate(`Math.min(...[...document.querySelectorAll('main *')].filter(el => el.offsetParent && el.localName !== 'i' && el.innerText?.trim()).map(el => parseFloat(getComputedStyle(el).fontSize)))`, &smallest))
 	if g = readGrid(t, tab); g.Rows != 8 || g.Columns != 8 || g.Bottom > 800 || g.Right > 1280 || smallest < 22 {
 		t.Errorf("on a projector the smallest text is %v px, and the matrix is %+v", smallest, g)
 	}
-	pictures(t, tab, "break-projector")
 	do(t, tab, press(`#projector`))
 
 	// The last check box of the filter is before the grid.

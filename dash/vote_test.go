@@ -17,14 +17,14 @@ import (
 // in view, also in Chinese.
 func TestVote(t *testing.T) {
 	projector := browser(t)
-	do(t, projector, chromedp.Navigate(address("/dash/first")), reads(`.predict`, "1 / 4"))
+	do(t, projector, chromedp.Navigate(address("/dash/first")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`.predict`, "1 / 4"))
 	var phones []window
 	for i := range 3 {
 		phone, legend := browser(t), "No lock."
 		if i == 1 {
 			phone, legend = browser(t, "zh-CN"), "不加锁"
 		}
-		do(t, phone, screens()[2].look("light"), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), reads(`.vote legend`, legend), visible(`.vote`))
+		do(t, phone, screens()[2].look("light"), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`.vote legend`, legend), visible(`.vote`))
 		phones = append(phones, phone)
 	}
 	for i, option := range []string{"#option-1", "#option-1", "#option-2"} {
