@@ -36,13 +36,13 @@ func judge(t *testing.T, args ...string) (text string, status int) {
 	return string(out), 0
 }
 
-// TestJudge puts the example on trial.
+// TestJudge puts the example on trial, in make nightly also under load.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "verdict.json")
-	hazards, claimed := "pause,load", "1 as claimed, 0 contradict a claim"
+	hazards, claimed, loads := "pause", "1 as claimed, 0 contradict a claim", 0
 	if rigtest.IsNightly() {
-		hazards, claimed = "race,pause,crash,load", "3 as claimed, 0 contradict a claim"
+		hazards, claimed, loads = "race,pause,crash,load", "3 as claimed, 0 contradict a claim", 2
 	}
 	text, status := judge(t, "judge", "-q", "--hazard", hazards, "--json", file, "--", "python3", example(t))
 	if status != 0 || !strings.Contains(text, claimed) {
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 	if err != nil || len(got.Contract) < 10 || len(got.Rows) != 1 {
 		t.Fatalf("%v: %s", err, written)
 	}
-	if len(got.Load) != 2 || got.Load[0].Strategy != "adapter" || got.Load[0].Verdict != "holds" || got.Load[0].Sold == 0 {
+	if len(got.Load) != loads || loads > 0 && (got.Load[0].Strategy != "adapter" || got.Load[0].Verdict != "holds" || got.Load[0].Sold == 0) {
 		t.Errorf("load: %+v", got.Load)
 	}
 	pause := got.Rows[0].Summaries["pause"]

@@ -92,13 +92,16 @@ func read(t *testing.T, path string) string {
 
 func TestRun(t *testing.T) {
 	binary := built()
-	for name, test := range map[string]func(*testing.T, string){
+	tests := map[string]func(*testing.T, string){
 		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
 		"refused": runRefused, "wrong command line": runWrongCommandLine, "unwritable": runUnwritable,
-		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted, "sweep": runSweep,
+		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted,
 		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice,
-		"a deployment's conditions": runDeployment,
-	} {
+	}
+	if rigtest.IsNightly() { // make test has the tests of package comparison
+		tests["sweep"] = runSweep
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, binary) })
 	}
 }
@@ -393,6 +396,7 @@ func runSweep(t *testing.T, binary string) {
 
 // TestRunOwnLab runs without --target.
 func TestRunOwnLab(t *testing.T) {
+	rigtest.Nightly(t, "TestRunDeployment of ./cli")
 	t.Parallel()
 	r := runProgram(t, built(), "mutex", "--replicas", "1", "--clients", "5", "--loops", "5", "--json", "-")
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
@@ -403,17 +407,18 @@ func TestRunOwnLab(t *testing.T) {
 	}
 }
 
-// runDeployment checks that with --delay every sale takes longer than without, and that the report
-// has the two conditions. A sale awaits at least two answers of servers.
-func runDeployment(t *testing.T, binary string) {
+// TestRunDeployment checks that with --delay every sale takes longer than without, and that the report
+// has the two conditions. A sale awaits at least two answers of servers. The second run has a lab of its own.
+func TestRunDeployment(t *testing.T) {
 	strategies := []string{"for-update", "redis"}
 	if rigtest.IsNightly() {
 		strategies = append(strategies, "zk")
 	}
 	load := slices.Concat(strategies, []string{"--clients", "3", "--loops", "5", "--json", "-"})
-	r := runProgram(t, binary, append(load, "--target", testLab.Addresses().Target)...)
+	r := runProgram(t, built(), append(load, "--target", testLab.Addresses().Target)...)
 	plain := rows(t, r.out)
-	r = runProgram(t, binary, append(load, "--delay", "40ms", "--fsync")...)
+	t.Parallel() // only now, as the run sets the stock of testLab
+	r = runProgram(t, built(), append(load, "--delay", "40ms", "--fsync")...)
 	delayed := rows(t, r.out)
 	if r.status != 0 || len(plain) != len(strategies) || len(delayed) != len(strategies) {
 		t.Fatalf("status %d, %+v, %+v, stderr %s", r.status, plain, delayed, r.err)

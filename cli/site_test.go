@@ -46,10 +46,10 @@ func TestSite(t *testing.T) {
 	tab, requests := offline(t)
 	cards := catalog.Cards()
 	if !rigtest.IsNightly() {
-		cards = cards[:5]
+		cards = cards[:3]
 	}
 	stepEach(t, tab, "file://"+folder, cards)
-	stepEach(t, tab, "file://"+folder+"/zh", cards[:5]) // with the same code and script
+	stepEach(t, tab, "file://"+folder+"/zh", cards[:min(5, len(cards))]) // with the same code and script
 	loseAnUpdate(t, tab, "file://"+folder)
 	solve(t, tab, "file://"+folder)
 	urls := requests()

@@ -11,7 +11,8 @@ import (
 func TestMain(m *testing.M) { rigtest.Main(m) }
 
 // TestScenarios runs each scenario with each guard, on as many replicas as Tickets needs. In every run, a
-// safe guard must keep the scenario's invariant, and an unsafe guard must break it.
+// safe guard must keep the scenario's invariant, and an unsafe guard must break it. make test has the first
+// guard of each scenario, which is none, and the last, which is safe.
 func TestScenarios(t *testing.T) {
 	cfg := rig.FullLab("", "test-token")
 	cfg.Ports, cfg.Replicas = rig.Ports{}, windows
@@ -19,7 +20,11 @@ func TestScenarios(t *testing.T) {
 	service := Connect(lab.Addresses())
 	defer service.Close()
 	for _, s := range All() {
-		for _, guard := range s.Guards {
+		guards := s.Guards
+		if !rigtest.IsNightly() && os.Getenv("OVERSELL_SCENARIOS") == "" {
+			guards = []Guard{guards[0], guards[len(guards)-1]}
+		}
+		for _, guard := range guards {
 			t.Run(s.ID+" "+guard.ID, func(t *testing.T) {
 				if s.ID == Tickets().ID {
 					windowsSell(t, service, guard)
@@ -42,7 +47,11 @@ func TestScenarios(t *testing.T) {
 	}
 	t.Run("bad tickets", func(t *testing.T) { badTickets(t, service.Replicas[0]) })
 	t.Run("bad orders", func(t *testing.T) { badOrders(t, service.Replicas[0]) })
-	for step, sold := range map[string]int{"writing": 0, "written": 1} {
+	kills := map[string]int{"written": 1} // the sold tickets by the step of the kill
+	if rigtest.IsNightly() {
+		kills["writing"] = 0
+	}
+	for step, sold := range kills {
 		t.Run("killed at "+step, func(t *testing.T) { windowIsKilled(t, lab, service, step, sold) })
 	}
 }
