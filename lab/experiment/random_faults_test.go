@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/rig/rigtest"
 	"oversell/lab/check"
 	"oversell/lab/fault"
+	"oversell/lab/rig/rigtest"
 )
 
 // TestFencedUnderChaos lets clients buy with every lock that has a fence, and uses the fence.
