@@ -29,10 +29,11 @@ import (
 
 const token = "class"
 
-// testLab is the lab that all tests use, one after the other. Its nginx also serves the pages.
+// testLab is the lab of all tests but those with ownLab. Parallel tests may use it if they do not set the
+// stock, which deletes the names of other tests. Its nginx also serves the pages.
 var testLab *rig.Rig
 
-// labs are for the parallel tests, which begin when no other test uses testLab any longer.
+// labs are for the parallel tests that set the stock.
 var labs pool
 
 // pool lends each lab to one test at a time, since a test needs a stock and servers of its own.
@@ -40,7 +41,7 @@ type pool struct {
 	start   sync.Once
 	err     error // of start
 	free    chan *rig.Rig
-	started []*rig.Rig // besides testLab
+	started []*rig.Rig
 }
 
 func (p *pool) open() {
@@ -49,10 +50,9 @@ func (p *pool) open() {
 		size = 3
 	}
 	p.free = make(chan *rig.Rig, size)
-	p.free <- testLab
 	cfg := rigtest.Guest(rig.FullLab(testLab.Config().Binary, token))
 	cfg.Ports = rig.Ports{}
-	for range size - 1 {
+	for range size {
 		r, err := rig.Start(context.Background(), cfg)
 		if err != nil {
 			p.err = err
@@ -167,7 +167,7 @@ func browser(t *testing.T, lang ...string) window {
 	if err := chromedp.Run(tab, emulation.SetFocusEmulationEnabled(true), network.Enable(), network.SetExtraHTTPHeaders(languages)); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancelLimit := context.WithTimeout(tab, 20*time.Minute)
+	limited, cancelLimit := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(cancelLimit)
 	return limited
 }

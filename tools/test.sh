@@ -43,7 +43,7 @@ run() {
 
 # Goroutines of ours share memory in these packages. In the others, the clients of a lab would be
 # slower with the race detector, and little else runs.
-race='oversell/(handlers|stock|lab/load|dash/hub|locks|locks/(adapter|local|lockstest|[a-z]*lock))'
+race='oversell/(handlers|stock|lab/load|dash/hub|locks|locks/(adapter|local|[a-z]*lock))'
 all=$("$GO" list -tags nomsgpack ./...)
 
 status=0

@@ -56,7 +56,7 @@ func quickestPing(t *testing.T, url string) time.Duration {
 
 // TestFsync checks that the servers run with the settings of Config.Fsync, and not without it.
 func TestFsync(t *testing.T) {
-	rigtest.Nightly(t, "TestRunOwnLab of ./cli, which starts a lab with --fsync")
+	rigtest.Nightly(t, "TestRunDeployment of ./cli, which starts a lab with --fsync")
 	for _, fsync := range []bool{false, true} {
 		t.Run(strconv.FormatBool(fsync), func(t *testing.T) {
 			cfg := everything()
