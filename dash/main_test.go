@@ -153,8 +153,8 @@ func browser(t *testing.T, lang ...string) window {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 		var ctx context.Context
 		ctx, chromium.end = chromedp.NewExecAllocator(context.Background(), options...)
-		chromium.first, _ = chromedp.NewContext(ctx)
-		chromium.err = chromedp.Run(chromium.first)
+		first, _ := chromedp.NewContext(ctx)
+		chromium.first, chromium.err = first, chromedp.Run(first) //nolint:fatcontext // assigned once, for all tests
 	})
 	if chromium.err != nil {
 		t.Fatal(chromium.err)

@@ -193,8 +193,8 @@ func (l *line) silence() (streams int) {
 // notice, connect again and show all changes since then.
 func TestSilentLine(t *testing.T) {
 	t.Parallel()
-	page, tab := ownPage(t), browser(t)
-	server, err := url.Parse(page("/"))
+	address, tab := ownPage(t), browser(t)
+	server, err := url.Parse(address("/"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestSilentLine(t *testing.T) {
 		t.Fatalf("the page has %d streams", streams)
 	}
 	request := url.Values{"send": {"read:1"}, "name": {"silent"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
-	if status := post(t, page("/dash/try/send"), request, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
+	if status := post(t, address("/dash/try/send"), request, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
 		t.Fatalf("the request was not sent: %d", status)
 	}
 	do(t, tab,

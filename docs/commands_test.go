@@ -49,7 +49,7 @@ func runners() map[string]runner {
 		"make nightly":                            {file: "Makefile", as: "tools/nightly.sh"},
 		"make uninstall":                          {file: "lab/rig/packages_test.go", as: `"uninstall.sh"`},
 		"make test-mysql":                         {file: ".ci/run", as: "test-mysql lint vet"},
-		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ./...)`},
+		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ${PACKAGES:-./...})`},
 
 		"make up": docker("docker/up.sh"),
 		"docker compose -f docker-compose.yml -f docker-compose.sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml"),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tests of all packages: test.sh, or test.sh nightly for every case with the race detector. It
-# prints each package with its time, and at the end the ten slowest tests. With CI in the environment,
+# Runs the tests of all packages: test.sh, or test.sh nightly for every case with the race detector. PACKAGES
+# can select some. It prints each package with its time, and at the end the ten slowest tests. With CI in the environment,
 # no test is skipped because MariaDB is missing.
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,11 +18,13 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# One program for all replicas. In the MySQL and the ZooKeeper of one lab, each package has a database
-# and a folder of its own. Other labs do not find it in its own folder for temporary files.
+# One program for all replicas. In the MySQL and the ZooKeeper of one lab, each package has a database and a
+# folder of its own. The lab has another folder for temporary files than the tests, which must not find it. A
+# test that is killed leaves nothing behind but in its folder.
 export OVERSELL_PROGRAM="$PWD/bin/oversell" OVERSELL_LAB="$work/lab.json" OVERSELL_LEFT_OUT="$work/left-out"
 : >"$OVERSELL_LEFT_OUT"
-TMPDIR=$work bin/oversell lab --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
+mkdir "$work/lab" "$work/tmp"
+TMPDIR=$work/lab bin/oversell lab --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
 lab=$!
 until [ -e "$OVERSELL_LAB" ]; do
 	kill -0 "$lab" 2>/dev/null || {
@@ -33,27 +35,30 @@ until [ -e "$OVERSELL_LAB" ]; do
 	sleep 0.1
 done
 
-# run FILE FLAG... runs tests, and writes their events to FILE.
+# run FILE PACKAGES FLAG... runs tests, and writes their events to FILE.
 run() {
-	events=$work/$1.events
-	shift
+	events=$work/$1.events packages=$2
+	[ -n "$packages" ] || return 0
+	shift 2
+	# shellcheck disable=SC2086
 	"$GO" tool -modfile=tools/go.mod gotestsum --format pkgname --format-icons text --hide-summary skipped \
-		--jsonfile "$events" -- -tags nomsgpack -trimpath -vet=off -count=1 -timeout 40m "$@"
+		--jsonfile "$events" -- -tags nomsgpack -trimpath -vet=off -count=1 -timeout 40m "$@" $packages
 }
 
 # Goroutines of ours share memory in these packages. In the others, the clients of a lab would be
 # slower with the race detector, and little else runs.
 race='oversell/(handlers|stock|lab/load|dash/hub|locks|locks/(adapter|local|[a-z]*lock))'
-all=$("$GO" list -tags nomsgpack ./...)
+# shellcheck disable=SC2086
+all=$("$GO" list -tags nomsgpack ${PACKAGES:-./...})
 
+export TMPDIR="$work/tmp"
 status=0
-# shellcheck disable=SC2046,SC2086
 if [ "${1:-}" = nightly ]; then
-	run all -race -p 2 $all || status=1
+	run all "$all" -race -p 2 || status=1
 else
 	# Two parts side by side: the tests mostly wait. Without cgo, they share the compiled packages of make build.
-	run race -race -p 1 $(echo "$all" | grep -xE "$race") &
-	CGO_ENABLED=0 run rest -p 2 $(echo "$all" | grep -vxE "$race") || status=1
+	run race "$(echo "$all" | grep -xE "$race")" -race -p 1 &
+	CGO_ENABLED=0 run rest "$(echo "$all" | grep -vxE "$race")" -p 2 || status=1
 	wait $! || status=1
 fi
 
