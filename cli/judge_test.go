@@ -74,6 +74,47 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestHazardsOnTrial injects the hazards that apply only to a lock on trial: into a right lock, and into a lock
+// that each of them breaks. TestEveryHazard of lab/experiment injects all others.
+func TestHazardsOnTrial(t *testing.T) {
+	t.Parallel()
+	lock, err := filepath.Abs("testdata/grade/lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const base = "lease,lease_per_request"
+	for _, test := range []struct{ hazards, features, flaw, verdict string }{
+		{"crash-between,late-release,late-answer", base + ",loss_notice", "", "safe"},
+		{"partition", base + ",majority", "", "safe"},
+		{"crash-between", base, "setnx-expire", "stalled"},
+		{"late-release", base, "get-then-del", "broken"},
+		{"late-answer", base + ",loss_notice", "lease-from-answer", "broken"},
+	} {
+		t.Run(test.hazards+" "+test.flaw, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "verdict.json")
+			text, _ := judge(t, "judge", "-q", "--hazard", test.hazards, "--json", file, "--", "python3", lock, test.features, test.flaw)
+			var got struct {
+				Rows []struct {
+					Summaries map[string]struct{ Verdict string }
+				}
+			}
+			written, err := os.ReadFile(file) //nolint:gosec // our own file
+			if err == nil {
+				err = json.Unmarshal(written, &got)
+			}
+			if err != nil || len(got.Rows) != 1 {
+				t.Fatalf("%v: %s\n%s", err, written, text)
+			}
+			for _, hazard := range strings.Split(test.hazards, ",") {
+				if seen := got.Rows[0].Summaries[hazard].Verdict; seen != test.verdict {
+					t.Errorf("%s: %q, want %q:\n%s", hazard, seen, test.verdict, text)
+				}
+			}
+		})
+	}
+}
+
 // TestContract checks one of our locks as an adapter. TestJudgeOurs puts more of them on trial.
 func TestContract(t *testing.T) {
 	t.Parallel()

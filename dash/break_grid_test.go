@@ -65,7 +65,7 @@ func TestBreakGrid(t *testing.T) {
 	do(t, tab, press(`#projector`))
 
 	// The last check box of the filter is before the grid.
-	do(t, tab, chromedp.Focus(`#claims`, chromedp.ByQuery), chromedp.KeyEvent(kb.Tab))
+	do(t, tab, focus(`#claims`), chromedp.KeyEvent(kb.Tab))
 	for _, step := range []struct{ key, at, cell string }{
 		{"", "race.none", "none, race: two requests in one process"},
 		{kb.ArrowRight, "replica-race.none", "replica-race"},
@@ -81,7 +81,7 @@ func TestBreakGrid(t *testing.T) {
 		}
 	}
 
-	do(t, tab, chromedp.SetValue(`select[name=hazard]`, "pause", chromedp.ByQuery), changed(`select[name=hazard]`))
+	do(t, tab, setValue(`select[name=hazard]`, "pause"), changed(`select[name=hazard]`))
 	if g = readGrid(t, tab); g.Rows != 2 || g.Count != "2 rows" { // for-update and version
 		t.Errorf("of the basics, a pause is survived by %+v", g)
 	}

@@ -18,16 +18,16 @@ func TestJudgePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, tab := ownPage(t), browser(t)
-	fill := func(command, hazard string) chromedp.Action {
+	choose := func(command, hazard string) chromedp.Action {
 		return chromedp.Tasks{
-			chromedp.SetValue(`form.plan [name=command]`, command, chromedp.ByQuery),
-			chromedp.SetValue(`form.plan [name=hazard]`, hazard, chromedp.ByQuery),
+			setValue(`form.plan [name=command]`, command),
+			setValue(`form.plan [name=hazard]`, hazard),
 		}
 	}
 	do(t, tab,
-		chromedp.Navigate(page("/dash/judge")), fill("echo hello; cat", ""), press(`form.plan .go`),
+		chromedp.Navigate(page("/dash/judge")), choose("echo hello; cat", ""), press(`form.plan .go`),
 		reads(`#part-verdicts`, `line 1 of the program: "hello"`),
-		fill("python3 "+lock, "crash"), press(`form.plan .go`),
+		choose("python3 "+lock, "crash"), press(`form.plan .go`),
 		reads(`#part-verdicts .judged .safe`, "✓"), // the contract, while it runs
 		reads(`#part-verdicts`, "B acquired the lock"),
 		reads(`#part-verdicts .status`, "Timelines of all runs"), visible(`#part-verdicts [data-verdict]`),

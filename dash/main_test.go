@@ -228,6 +228,23 @@ func showed(part, text string) chromedp.Action {
 	return chromedp.Poll(fmt.Sprintf(`[...(showed[%q] ?? [])].some(seen => seen.includes(%q))`, part, text), nil, chromedp.WithPollingTimeout(0))
 }
 
+// inOneScript runs a script on the element that matches selector, again until it returns true. The actions of
+// chromedp find the element first, and fail if the page replaces it before they use it.
+func inOneScript(selector, script string) chromedp.Action {
+	text := fmt.Sprintf(`(e => e ? (%s) : false)(document.querySelector(%q))`, script, selector)
+	return chromedp.Poll(text, nil, chromedp.WithPollingTimeout(0), chromedp.WithPollingInterval(50*time.Millisecond))
+}
+
+// focus gives the focus to an element.
+func focus(selector string) chromedp.Action {
+	return inOneScript(selector, `e.focus(), document.activeElement === e`)
+}
+
+// setValue sets the value of a field or a choice, as its user does.
+func setValue(selector, value string) chromedp.Action {
+	return inOneScript(selector, fmt.Sprintf(`e.value = %q, ['input', 'change'].forEach(name => e.dispatchEvent(new Event(name, {bubbles: true}))), e.value === %[1]q`, value))
+}
+
 // expectClick is a script that notes in a page whether the next click hits the element. A click beside
 // it has no effect. It could move the element again, for example by opening a part of the page above
 // it, and then every further click could miss.

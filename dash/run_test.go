@@ -32,7 +32,7 @@ func choose(strategies ...string) chromedp.Action {
 func load(values ...string) chromedp.Action {
 	tasks := chromedp.Tasks{press(`#load summary`)}
 	for i := 0; i < len(values); i += 2 {
-		tasks = append(tasks, chromedp.SetValue(`input[name=`+values[i]+`]`, values[i+1], chromedp.ByQuery))
+		tasks = append(tasks, setValue(`input[name=`+values[i]+`]`, values[i+1]))
 	}
 	return tasks
 }
@@ -84,7 +84,7 @@ func TestKeptForm(t *testing.T) {
 		chromedp.Navigate(address("/")),
 		choose("zk"),
 		press(`#load summary`),
-		chromedp.SetValue(`input[name=stock]`, "", chromedp.ByQuery),
+		setValue(`input[name=stock]`, ""),
 		chromedp.SendKeys(`input[name=stock]`, "77\t", chromedp.ByQuery),
 		press(`.language button[value=zh]`),
 		reads(`h1`, "哪些锁会超卖"),
@@ -143,7 +143,7 @@ func TestOneReplica(t *testing.T) {
 		chromedp.Navigate(address("/")),
 		choose("mutex"),
 		load("loops", "2", "lease", "3000"),
-		chromedp.SetValue(`select[name=replicas]`, "1", chromedp.ByQuery),
+		setValue(`select[name=replicas]`, "1"),
 		press(`button.go`),
 		reads(`#part-results .sentences li`, "mutex: 200 sold, 4800 left, no update lost, as its card says for one replica."),
 	)

@@ -149,7 +149,7 @@ func TestStepWaitsInChinese(t *testing.T) {
 		reads(`#part-codeA .at`, "if o.Nested {"),
 	)
 	pictures(t, tab, "step-zh")
-	do(t, tab, chromedp.Focus(`#end`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
+	do(t, tab, focus(`#end`), chromedp.KeyEvent(kb.Enter), reads(`#part-round`, "这一轮已停止"))
 }
 
 // TestStepProjector steps through the longer lists of a lock on a projector.

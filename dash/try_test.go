@@ -17,9 +17,9 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
 		reads(`#part-places`, "No requests yet"),
-		chromedp.SetValue(`input[name=name]`, "waves", chromedp.ByQuery),
+		setValue(`input[name=name]`, "waves"),
 		press(`#try-semaphore summary`),
-		chromedp.SetValue(`[name=wait]`, "60000", chromedp.ByQuery), // on a busy machine, all must have their turn
+		setValue(`[name=wait]`, "60000"), // on a busy machine, all must have their turn
 		recordParts(),
 		press(`button[value="permit:10"]`),
 		showed("part-places", "●●●"),
@@ -63,18 +63,18 @@ func TestTryTheOthersInChinese(t *testing.T) {
 	}
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
-		chromedp.SetValue(`input[name=name]`, "others", chromedp.ByQuery),
-		chromedp.SetValue(`select[name=backend]`, "zk", chromedp.ByQuery),
+		setValue(`input[name=name]`, "others"),
+		setValue(`select[name=backend]`, "zk"),
 		open("double"),
 		press("enter:3"), reads(`#part-places`, "已进入 3"),
 		press("leave:3"), reads(`#part-places`, "与其他成员一起离开"),
 		open("latch"),
 		press("latch:3"), reads(`#notice`, "闭锁只有后端 redis"),
-		chromedp.SetValue(`select[name=backend]`, "redis", chromedp.ByQuery),
+		setValue(`select[name=backend]`, "redis"),
 		press("latch:3"), reads(`#part-places`, "等待中 3"),
 		press("countdown:3"), reads(`#part-places`, "还要倒数 3"),
 		press("countdown:3"), reads(`#part-places`, "闭锁已打开"),
-		chromedp.SetValue(`select[name=backend]`, "zk", chromedp.ByQuery),
+		setValue(`select[name=backend]`, "zk"),
 		open("barrier"),
 		press("barrier-set:1"), reads(`#part-places`, "屏障已设置"),
 		press("barrier-wait:3"), reads(`#part-places .waiting`, "等待中"),
@@ -83,7 +83,7 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		press("increment:10"), reads(`#part-places`, "改成了"),
 		open("rw"),
 		// Long enough that the page shows all three at the same time, also on a busy machine.
-		chromedp.SetValue(`[name=hold]`, "10000", chromedp.ByQuery),
+		setValue(`[name=hold]`, "10000"),
 		press("read:3"), reads(`#part-places`, "正在读 3"),
 		press("write:1"), reads(`#part-places`, "正在写 1"),
 	)
@@ -96,7 +96,7 @@ func TestTryByHand(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t)
 	value := func(name, value string) chromedp.Action {
-		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
+		return setValue(`[name=`+name+`]`, value)
 	}
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
@@ -121,7 +121,7 @@ func TestTryOptions(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t)
 	value := func(name, value string) chromedp.Action {
-		return chromedp.SetValue(`[name=`+name+`]`, value, chromedp.ByQuery)
+		return setValue(`[name=`+name+`]`, value)
 	}
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
