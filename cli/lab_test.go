@@ -2,14 +2,11 @@ package cli_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,31 +41,13 @@ type reply struct {
 	Count   int    `json:"count"`
 }
 
-// send uses a new connection for each request, because a stopped replica has closed the old
-// connections.
 func send(ctx context.Context, method, base, path string) (reply, error) {
-	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
-	if err != nil {
-		return reply{}, err
+	var r reply
+	answer, err := rigtest.Send(ctx, method, base+path, token, &r)
+	if err == nil {
+		r.HTTP = answer.StatusCode
 	}
-	request.Header.Set("X-Lab-Token", token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
-	answer, err := client.Do(request)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return reply{}, err
-	}
-	r := reply{HTTP: answer.StatusCode}
-	if strings.Contains(answer.Header.Get("Content-Type"), "json") {
-		if err := json.Unmarshal(body, &r); err != nil {
-			return r, fmt.Errorf("%w in %s", err, body)
-		}
-	}
-	return r, nil
+	return r, err
 }
 
 func ask(t *testing.T, method, base, path string) reply {

@@ -2,10 +2,8 @@ package handlers_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -71,31 +69,13 @@ type reply struct {
 	Made  time.Time `json:"made"`
 }
 
-// send uses a new connection for each request, because a stopped replica has closed the old
-// connections.
 func exchange(ctx context.Context, method, base, path string) (reply, error) {
-	request, err := http.NewRequestWithContext(ctx, method, base+path, nil)
-	if err != nil {
-		return reply{}, err
+	var r reply
+	answer, err := rigtest.Send(ctx, method, base+path, labToken, &r)
+	if err == nil {
+		r.HTTP, r.RetryAfter = answer.StatusCode, answer.Header.Get("Retry-After")
 	}
-	request.Header.Set("X-Lab-Token", labToken)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
-	answer, err := client.Do(request)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return reply{}, err
-	}
-	r := reply{HTTP: answer.StatusCode, RetryAfter: answer.Header.Get("Retry-After")}
-	if strings.Contains(answer.Header.Get("Content-Type"), "json") {
-		if err := json.Unmarshal(body, &r); err != nil {
-			return r, fmt.Errorf("%w in %s", err, body)
-		}
-	}
-	return r, nil
+	return r, err
 }
 
 func ask(t *testing.T, method, base, path string) reply {

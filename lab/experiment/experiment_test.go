@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -167,65 +166,6 @@ func TestEveryHazard(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestEveryLock runs basic hazards on every lock, also where the card claims nothing about them. A
-// cross-process lock must survive each hazard, unless its card claims that the hazard breaks it.
-func TestEveryLock(t *testing.T) {
-	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment")
-	t.Parallel() // the experiments mostly wait
-	bed := openOn(t, rigtest.Start(t, Config(servers.Config().Binary, "token")))
-	for _, test := range []struct {
-		hazard  string
-		failure Verdict
-	}{
-		{"race", Broken},
-		{"replica-race", Broken},
-		{"crash", Stalled},
-		{"foreign-unlock", Broken},
-		{"dead-waiter", Broken},
-		{"pause", Broken},
-		{"polling", Wasteful},
-	} {
-		hazard, disagree := test.hazard, []string(nil)
-		// A very busy machine may stop all processes for as long as a lease, so that every lock is lost.
-		// So only verdicts that contradict the card with three seeds fail the test.
-		for seed := int64(1); seed <= 3; seed++ {
-			store := &ResultStore{}
-			if err := Run(t.Context(), bed, Plan{Hazards: []string{hazard}, Strategies: disagree, Seed: seed}, store, silent{}); err != nil {
-				t.Fatal(err)
-			}
-			disagree = nil
-			broken := 0
-			for _, r := range store.Results() {
-				want := Safe
-				card := bed.Cards()[position(bed.Cards(), r)/2]
-				switch {
-				case r.Claim == Breaks && card.Safe:
-					want = test.failure
-					broken++
-				case r.Claim == Breaks && r.Agrees():
-					broken++
-					continue // an unsafe strategy may fail in another way
-				case r.Claim == Silent && (hazard == "polling" || card.Scope != api.ScopeShared || !card.Safe):
-					continue // redis-fair polls, to keep its place in the queue, and its card does not deny that
-				}
-				if r.Verdict != want {
-					disagree = append(disagree, r.Strategy)
-					t.Logf("%s, %s, seed %d: %q, want %q: %s", r.Name(), hazard, seed, r.Verdict, want, r.Why)
-				}
-			}
-			if seed == 1 && (broken == 0 || broken == len(store.Results())) {
-				t.Errorf("%s: %d of %d have failed: this test shows no difference", hazard, broken, len(store.Results()))
-			}
-			if disagree == nil {
-				break
-			}
-		}
-		if disagree != nil {
-			t.Errorf("%s: the results of %v contradict their cards with three seeds", hazard, disagree)
-		}
 	}
 }
 

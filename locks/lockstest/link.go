@@ -21,6 +21,8 @@ type Link struct {
 	match []byte        // text of the message that is held up
 	held  chan struct{} // closed when the message has come
 	free  chan struct{} // closed when the message may continue
+	count []byte        // text of the messages that are counted
+	seen  int           // number of them
 	cut   bool
 	conns map[net.Conn]bool
 }
@@ -48,6 +50,18 @@ func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	gate := make(chan struct{})
 	l.match, l.held, l.free = []byte(text), make(chan struct{}), gate
 	return l.held, sync.OnceFunc(func() { close(gate) })
+}
+
+// Count counts the client messages that contain text, from now on. seen returns their number.
+func (l *Link) Count(text string) (seen func() int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count, l.seen = []byte(text), 0
+	return func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.seen
+	}
 }
 
 // LoseAnswer loses the answer to the next client message that contains text. The server receives
@@ -168,6 +182,9 @@ func (l *Link) delay(message []byte) {
 	held, free := l.held, l.free
 	if hold {
 		l.match = nil
+	}
+	if l.count != nil && bytes.Contains(message, l.count) {
+		l.seen++
 	}
 	l.mu.Unlock()
 	if hold {
