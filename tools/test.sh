@@ -56,9 +56,9 @@ status=0
 if [ "${1:-}" = nightly ]; then
 	run all "$all" -race -p 2 || status=1
 else
-	# Two parts side by side: the tests mostly wait. Without cgo, they share the compiled packages of make build.
-	run race "$(echo "$all" | grep -xE "$race")" -race -p 2 &
-	CGO_ENABLED=0 run rest "$(echo "$all" | grep -vxE "$race")" -p 2 || status=1
+	# Four packages at a time: the tests mostly wait. Without cgo, they share the compiled packages of make build.
+	run race "$(echo "$all" | grep -xE "$race")" -race -p 1 &
+	CGO_ENABLED=0 run rest "$(echo "$all" | grep -vxE "$race")" -p 3 || status=1
 	wait $! || status=1
 fi
 
