@@ -75,10 +75,10 @@ func TestPagesBeginUpToDate(t *testing.T) {
 	}
 }
 
-// until waits for a condition, and returns false after a minute.
+// until waits for a condition, and returns false after five minutes: the run of a scenario is long on a busy machine.
 func until(t *testing.T, condition func() bool) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for !condition() {
 		select {
@@ -290,7 +290,7 @@ func TestMatrixWaitsForTheService(t *testing.T) {
 	defer s.Close()
 	server := httptest.NewServer(s)
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/dash/stream/break", nil)
 	if err != nil {

@@ -32,7 +32,7 @@ const hidden = `(async selector => {
 // visible waits until the user sees all of an element. It never scrolls: the page must do that.
 func visible(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
-		limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+		limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		why := "the page did not answer"
 		for {
