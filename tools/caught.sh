@@ -26,7 +26,7 @@ for patch in locks/explore/testdata/mutations/*.patch tools/mutations/*.patch; d
 	git checkout --quiet .
 	git apply "$root/$patch"
 	CGO_ENABLED=0 "$GO" build -tags nomsgpack -trimpath -buildvcs=false -o "$work/oversell" .
-	if OVERSELL_PROGRAM=$work/oversell "$GO" test -tags nomsgpack -trimpath -vet=off -count=1 -timeout 20m -run "$chosen" "$package" >"$work/$name.log" 2>&1; then
+	if OVERSELL_PROGRAM=$work/oversell "$GO" test -tags nomsgpack -trimpath -vet=off -count=1 -failfast -timeout 20m -run "$chosen" "$package" >"$work/$name.log" 2>&1; then
 		echo "$name: NOT FOUND by $package"
 	else
 		found=$((found + 1))
