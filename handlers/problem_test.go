@@ -27,6 +27,19 @@ func TestOutcomesAgree(t *testing.T) {
 	}
 }
 
+// TestUnknownMustNotBeRepeated checks that only an answer after which nothing was taken is a 503, after which
+// clients repeat. An unknown outcome is a 500.
+func TestUnknownMustNotBeRepeated(t *testing.T) {
+	if p, _ := answered(t, errors.New("the connection ended during the COMMIT"), "en"); p.Status != http.StatusInternalServerError || p.Outcome != api.Unknown {
+		t.Errorf("an error that proves nothing: %d %s", p.Status, p.Outcome)
+	}
+	for _, o := range outcomes {
+		if p, _ := answered(t, o.err, "en"); p.Status == http.StatusServiceUnavailable && !p.Outcome.TookNothing() {
+			t.Errorf("%s is a 503, and may have taken stock", p.Outcome)
+		}
+	}
+}
+
 // chinese matches a text in Chinese.
 var chinese = regexp.MustCompile(`\p{Han}`)
 
