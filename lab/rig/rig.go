@@ -117,7 +117,7 @@ func (r *Rig) build(ctx context.Context) error {
 		return nil
 	}
 	r.cfg.Binary = filepath.Join(r.dir, "oversell")
-	build := buildCommand(r.cfg.Binary)
+	build := BuildCommand(r.cfg.Binary)
 	return r.run(ctx, "build oversell", "build.log", command{path: build.Path, args: build.Args[1:], env: build.Env})
 }
 

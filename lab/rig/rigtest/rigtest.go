@@ -91,7 +91,7 @@ func Program(tb testing.TB) string {
 		return path
 	}
 	path := filepath.Join(tb.TempDir(), "oversell")
-	if out, err := exec.CommandContext(tb.Context(), "go", "build", "-tags", "nomsgpack", "-o", path, "oversell").CombinedOutput(); err != nil { //nolint:gosec // constant but for the path
+	if out, err := rig.BuildCommand(path).CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v\n%s", err, out)
 	}
 	return path
