@@ -115,7 +115,10 @@ func (s *combining) pass(product int64) {
 	}
 }
 
-// serve sells for the waiting requests as one batch, and then chooses the next leader.
+// errNoOutcome is the outcome of a request whose leader panicked: its pieces may have been taken.
+var errNoOutcome = errors.New("the batch did not end")
+
+// serve sells for the waiting requests as one batch, and then chooses the next leader, even after a panic.
 func (s *combining) serve(product int64) {
 	runtime.Gosched() // lets other requests join, which saves a fifth of the statements under load
 	s.mu.Lock()
@@ -124,6 +127,17 @@ func (s *combining) serve(product int64) {
 	batch := queue[:n:n]
 	s.queues[product] = queue[n:]
 	s.mu.Unlock()
+	for _, w := range batch {
+		w.err = errNoOutcome
+	}
+	defer func() {
+		s.mu.Lock()
+		s.pass(product)
+		s.mu.Unlock()
+		for _, w := range batch {
+			close(w.done)
+		}
+	}()
 	var sent []*saleRequest
 	for _, w := range batch {
 		locks.Trace(w.ctx, api.Writing, api.Key(product), w.Owner, 0)
@@ -136,12 +150,6 @@ func (s *combining) serve(product int64) {
 	}
 	if len(sent) > 0 {
 		s.sell(product, sent)
-	}
-	s.mu.Lock()
-	s.pass(product)
-	s.mu.Unlock()
-	for _, w := range batch {
-		close(w.done)
 	}
 }
 
@@ -170,22 +178,35 @@ func (s *combining) sell(product int64, batch []*saleRequest) {
 	}
 }
 
+// singly sells for one request after the other. After a sale that failed, it reads the count again: other
+// replicas may have sold, or the outcome may be unknown. So "sold out" always comes from the row.
 func (s *combining) singly(ctx context.Context, product int64, batch []*saleRequest) {
-	item, err := s.ledger.Read(ctx, product)
+	count, known := 0, false
 	for _, w := range batch {
-		w.err = err
-		if err == nil && w.Qty <= item.Count {
-			item.Count, w.err = s.deduct(ctx, product, w.Qty)
-		} else if err == nil {
-			w.err = stock.ErrSoldOut
+		if !known {
+			var item stock.Item
+			if item, w.err = s.ledger.ReadPrimary(ctx, product); w.err != nil {
+				continue
+			}
+			count, known = item.Count, true
 		}
-		w.receipt.Remaining = item.Count
+		if w.err = stock.ErrSoldOut; w.Qty <= count {
+			var left int
+			if left, w.err = s.deduct(ctx, product, w.Qty); w.err == nil {
+				count = left
+			}
+			known = w.err == nil
+		}
+		w.receipt.Remaining = count
 	}
 }
 
 // deduct takes qty pieces. LAST_INSERT_ID(x) makes the server send x, the remaining count.
 func (s *combining) deduct(ctx context.Context, product int64, qty int) (left int, err error) {
 	for pauses := newBackoff(batchTimeout / 2); ; { // half, as the last statement may take 2 s
+		if ctx.Err() != nil {
+			return 0, stock.NothingWritten(ctx, ctx.Err())
+		}
 		id, found, err := lastInsertID(s.db.Statement.ConnPool.ExecContext(ctx,
 			"UPDATE db_stock SET count = LAST_INSERT_ID(count - ?) WHERE id = ? AND count >= ?", qty, product, qty))
 		switch {

@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/lockstest"
 	"oversell/stock"
@@ -172,6 +173,83 @@ func TestCombiningDoesNotFit(t *testing.T) {
 	_, err := c.s.Deduct(t.Context(), stock.Order{Product: c.product, Qty: 1, Owner: "lost"})
 	if !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("an unknown product: %v", err)
+	}
+}
+
+// TestCombiningSingly lets the first of several single sales fail, because its connection ends or because
+// another client sells. The requests after it must not be sold out by that.
+func TestCombiningSingly(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		quarrel func(c *testbed)
+		qtys    []int
+		want    []error
+		left    int
+	}{
+		{"connection ends", func(c *testbed) { c.link.Cut(true); c.link.Cut(false) }, []int{2, 1, 1, 1}, []error{nil, nil, nil}, 0},
+		{"another client sells", func(c *testbed) {
+			if err := c.db.Exec("UPDATE db_stock SET count = count - 1 WHERE id = ?", c.product).Error; err != nil {
+				c.t.Error(err)
+			}
+		}, []int{3, 1, 1, 1}, []error{nil, nil, stock.ErrSoldOut}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newTestbed(t, 4)
+			first, free := c.lead()
+			var rest []<-chan sale
+			for _, qty := range test.qtys {
+				rest = append(rest, c.buy(t.Context(), qty, time.Minute))
+			}
+			batch, freeBatch := c.link.HoldNext("UPDATE db_stock")
+			free()
+			<-first
+			<-batch
+			single, freeSingle := c.link.HoldNext("UPDATE db_stock")
+			freeBatch()
+			<-single
+			test.quarrel(c)
+			freeSingle()
+			if got := <-rest[0]; got.err == nil {
+				t.Errorf("the first: %+v", got)
+			}
+			for i, want := range test.want {
+				if got := <-rest[i+1]; !errors.Is(got.err, want) {
+					t.Errorf("number %d after it: %+v, want %v", i+1, got, want)
+				}
+			}
+			if c.left() != test.left {
+				t.Errorf("%d left, want %d", c.left(), test.left)
+			}
+		})
+	}
+}
+
+// TestCombiningPanic lets the leader of a batch panic. Its batch must end, and the product must be for sale.
+func TestCombiningPanic(t *testing.T) {
+	c := newTestbed(t, 5)
+	first, free := c.lead()
+	panics := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Writing {
+			panic("a bug")
+		}
+	})
+	recovered := make(chan any, 1)
+	go func() {
+		defer func() { recovered <- recover() }()
+		_, _ = c.s.Deduct(panics, stock.Order{Product: c.product, Qty: 1, Owner: "leader", Wait: time.Minute})
+	}()
+	soon(t, "the leader is in the queue", func() bool { return c.waiting() == 1 })
+	second := c.buy(t.Context(), 1, time.Minute)
+	free()
+	<-first
+	if got := <-recovered; got != "a bug" {
+		t.Errorf("the leader: %v", got)
+	}
+	if got := <-second; got.err == nil || locks.NothingTaken(got.err) {
+		t.Errorf("the other request of the batch: %+v", got)
+	}
+	if _, err := c.s.Deduct(t.Context(), stock.Order{Product: c.product, Qty: 1, Owner: "after", Wait: time.Minute}); err != nil {
+		t.Error(err)
 	}
 }
 
