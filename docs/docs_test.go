@@ -366,3 +366,27 @@ func TestTree(t *testing.T) {
 		}
 	}
 }
+
+// TestTableHeadings checks that no column of a table in the course lacks a heading, which screen readers speak.
+func TestTableHeadings(t *testing.T) {
+	t.Parallel()
+	heads := regexp.MustCompile(`(?m)^\|(.+)\|\n\|[-:| ]+\|$`)
+	seen := 0
+	for zh, en := range translated(t) {
+		for _, file := range []string{zh, en} {
+			if !strings.HasPrefix(file, "docs/course/") {
+				continue // the page does not show it
+			}
+			for _, head := range heads.FindAllStringSubmatch(read(t, file), -1) {
+				for cell := range strings.SplitSeq(head[1], "|") {
+					if seen++; strings.TrimSpace(cell) == "" {
+						t.Errorf("%s: a column has no heading: %s", file, head[1])
+					}
+				}
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("only %d headings were found", seen)
+	}
+}
