@@ -24,6 +24,7 @@ trap 'exit 143' TERM
 export OVERSELL_PROGRAM="$PWD/bin/oversell" OVERSELL_LAB="$work/lab.json" OVERSELL_LEFT_OUT="$work/left-out"
 : >"$OVERSELL_LEFT_OUT"
 mkdir "$work/lab" "$work/tmp"
+chmod 711 "$work" "$work/lab" "$work/tmp" # PostgreSQL does not run as root
 TMPDIR=$work/lab bin/oversell lab --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
 lab=$!
 until [ -e "$OVERSELL_LAB" ]; do

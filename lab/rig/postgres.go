@@ -20,7 +20,8 @@ const postgresTrust = "host oversell oversell 127.0.0.1/32 trust\n"
 // postgresConf keeps everything in the data folder. Kill removes no shared memory, so the segments of
 // parallel queries are files, and the one segment that PostgreSQL insists on is in a namespace that
 // ends with its processes: see childAttr.
-const postgresConf = `listen_addresses = '127.0.0.1'
+const postgresConf = `hba_file = '%s'
+listen_addresses = '127.0.0.1'
 port = %s
 unix_socket_directories = ''
 dynamic_shared_memory_type = mmap
@@ -44,24 +45,31 @@ default_pool_size = 100
 ignore_startup_parameters = extra_float_digits
 `
 
-// addPostgres adds PostgreSQL and a pgbouncer before it. Neither runs as root, so their folders
-// belong to another user then.
+// addPostgres adds PostgreSQL and a pgbouncer before it. Neither runs as root: then another user owns their
+// data and can read their folders. DANGER: root must write no file into a folder of another user, who could put
+// a link there.
 func (r *Rig) addPostgres(found programs) {
 	owner, err := notRoot()
 	r.check(err)
 	pg := r.newServer("postgres", filepath.Join(found.postgres, "postgres"), 0)
 	pg.owner = owner
-	data := filepath.Join(pg.dir, "data")
-	pg.args = []string{"-D", data}
+	data := pg.mkdir("data")
+	fsync := map[bool]string{true: "on", false: "off"}[r.cfg.Fsync]
+	conf := pg.write("postgresql.conf", fmt.Sprintf(postgresConf, pg.write("pg_hba.conf", postgresTrust), pg.port(), fsync))
+	// In single-user mode, one statement a line comes from standard input.
+	pg.write("setup.sql", "CREATE ROLE oversell LOGIN\nCREATE DATABASE oversell OWNER oversell\n")
+	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
 	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.postgres, data) }
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
-	conf := pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))
-	pooler.args = []string{conf}
+	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))}
 
-	r.check(pg.give(owner))
-	r.check(pooler.give(owner, conf))
+	r.check(pg.show(owner, "postgresql.conf", "pg_hba.conf", "setup.sql"))
+	r.check(pooler.show(owner, "pgbouncer.ini"))
+	if owner != nil {
+		r.check(os.Chown(data, int(owner.Uid), int(owner.Gid)))
+	}
 	r.backends = append(r.backends, pg, pooler)
 	r.addrs.Postgres, r.addrs.Pgbouncer = postgresURL(pg.addr), postgresURL(pooler.addr)
 	for _, s := range []*Server{pg, pooler} { // either serves when it begins a session
@@ -86,17 +94,6 @@ func (s *Server) initPostgres(ctx context.Context, programs, data string) error 
 	if err != nil {
 		return err
 	}
-	fsync := map[bool]string{true: "on", false: "off"}[s.rig.cfg.Fsync]
-	for name, text := range map[string]string{"postgresql.conf": fmt.Sprintf(postgresConf, s.port(), fsync), "pg_hba.conf": postgresTrust} {
-		if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o600); err != nil {
-			return fmt.Errorf("rig: %w", err)
-		}
-	}
-	// In this mode, one statement a line comes from standard input.
-	statements := "CREATE ROLE oversell LOGIN\nCREATE DATABASE oversell OWNER oversell\n"
-	if err := os.WriteFile(filepath.Join(s.dir, "setup.sql"), []byte(statements), 0o644); err != nil { //nolint:gosec // no secret
-		return fmt.Errorf("rig: %w", err)
-	}
 	c := command{path: "/bin/sh", args: []string{"-c", `exec "$0" --single -D "$1" postgres <setup.sql`, s.path, data}, dir: s.dir, owner: s.owner}
 	return s.rig.run(ctx, "set up postgres", "postgres-install.log", c)
 }
@@ -119,15 +116,22 @@ func notRoot() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err, err2)
 }
 
-// give makes the owner the owner of the server's folder and files, and lets it pass through the rig's
-// folder, whose files have modes and folders of their own.
-func (s *Server) give(owner *syscall.Credential, files ...string) error {
+// show lets the owner read the server's files, which must have no secret, and enter its folder. An owner of nil is
+// this user, who can do both already.
+func (s *Server) show(owner *syscall.Credential, files ...string) error {
 	if owner == nil {
 		return nil
 	}
-	err := os.Chmod(s.rig.dir, 0o711) //nolint:gosec // no one can list it
-	for _, path := range append(files, s.dir) {
-		err = errors.Join(err, os.Chown(path, int(owner.Uid), int(owner.Gid)))
+	err := errors.Join(os.Chmod(s.rig.dir, 0o711), os.Chmod(s.dir, 0o755)) //nolint:gosec // no one can list the first
+	for _, name := range files {
+		err = errors.Join(err, os.Chmod(filepath.Join(s.dir, name), 0o644)) //nolint:gosec // no secret
+	}
+	for dir := filepath.Dir(s.rig.dir); err == nil && dir != "/"; dir = filepath.Dir(dir) {
+		info, missing := os.Stat(dir)
+		if err = missing; err == nil && info.Mode()&0o001 == 0 {
+			return fmt.Errorf("rig: PostgreSQL does not run as root, and other users cannot enter %s, where its files are: "+
+				"set TMPDIR to a folder that they can enter, such as /tmp", dir)
+		}
 	}
 	return err
 }
