@@ -52,7 +52,7 @@ func (c Client) Cards(ctx context.Context) (cards []Card, err error) {
 	return cards, err
 }
 
-// ResetStock sets the stock, and deletes locks, fences and versions. Stock.Warnings lists failures.
+// ResetStock sets the stock, and deletes the locks of the product. Stock.Warnings lists failures.
 func (c Client) ResetStock(ctx context.Context, product int64, count int) (s Stock, err error) {
 	err = c.Call(ctx, http.MethodPut, fmt.Sprintf("/stock/%d", product), map[string]int{"count": count}, &s)
 	return s, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"gorm.io/gorm"
 
 	"oversell/api"
 	"oversell/locks"
@@ -51,7 +52,9 @@ func (s *Service) flushes(ctx context.Context, card api.Card) *int64 {
 	return nil
 }
 
-// putStock only warns of a backend that is down: strategies of the other backends still work.
+// putStock deletes the locks, then sets the row, and then deletes the copies of the count outside MySQL: so no
+// sale that began before writes after it (see locks.Guard). It only warns of a backend that is down, because
+// strategies of the other backends still work.
 func (s *Service) putStock(c *gin.Context) (any, error) {
 	p, id := rowParams(c, "count", "new")
 	count, fresh := int(p.needed("count", 0, maxCount)), p.boolean("new")
@@ -65,9 +68,20 @@ func (s *Service) putStock(c *gin.Context) (any, error) {
 		}
 	}
 	warnings := s.clear(ctx, api.Key(id))
-	if err := s.Resets.Reset(ctx, id, count); err != nil {
+	copies := map[string]func(context.Context) error{}
+	var restock []func(*gorm.DB) error
+	for _, strategy := range s.Strategies {
+		if holder, ok := strategy.(locks.StockHolder); ok {
+			restock = append(restock, func(tx *gorm.DB) error { return holder.Restock(tx, id) })
+			if cleaner, ok := strategy.(locks.Cleaner); ok {
+				copies[strategy.Card().ID] = func(ctx context.Context) error { return cleaner.Clear(ctx, api.Key(id)) }
+			}
+		}
+	}
+	if err := s.Resets.Reset(ctx, id, count, restock...); err != nil {
 		return nil, err
 	}
+	warnings = append(warnings, warningsOf(ctx, copies)...)
 	item, err := s.Resets.ReadPrimary(ctx, id)
 	return struct {
 		stock.Item
@@ -75,16 +89,15 @@ func (s *Service) putStock(c *gin.Context) (any, error) {
 	}{item, warnings}, err
 }
 
-// clear deletes what strategies store for the key, all data of the primitives, and the lock of all
-// goods. It returns a warning for each of these that fails.
+// clear deletes the locks of the key, all data of the primitives, and the lock of all goods. It returns a
+// warning for each of these that fails.
 func (s *Service) clear(ctx context.Context, key string) []string {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
 	jobs := map[string]func(context.Context) error{
 		"goods": func(ctx context.Context) error { return s.forget(ctx, allGoods) },
 	}
 	for _, strategy := range s.Strategies {
-		if cleaner, ok := strategy.(locks.Cleaner); ok {
+		_, holder := strategy.(locks.StockHolder)
+		if cleaner, ok := strategy.(locks.Cleaner); ok && !holder {
 			jobs[strategy.Card().ID] = func(ctx context.Context) error { return cleaner.Clear(ctx, key) }
 		}
 	}
@@ -93,6 +106,13 @@ func (s *Service) clear(ctx context.Context, key string) []string {
 			jobs[p.Backend+" primitives"] = p.Clear
 		}
 	}
+	return warningsOf(ctx, jobs)
+}
+
+// warningsOf runs the jobs, for 3 s at most, and returns a warning for each that fails.
+func warningsOf(ctx context.Context, jobs map[string]func(context.Context) error) []string {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
 	warnings := []string{}
 	for name, err := range runAll(ctx, jobs) {
 		if err != nil {

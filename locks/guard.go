@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"oversell/api"
@@ -12,15 +13,19 @@ import (
 
 // Guard makes a Strategy of a Locker: a sale reads, checks and writes the count under the lock. A
 // fenced sale first stores its fence in the row, and writes only if the row has no later fence.
-func Guard(l Locker, ledger *stock.Ledger) Strategy { return &guard{decorated{l}, ledger} }
+func Guard(l Locker, ledger *stock.Ledger) Strategy {
+	return &guard{decorated: decorated{l}, ledger: ledger}
+}
 
 type guard struct {
 	decorated
-	ledger *stock.Ledger
+	ledger   *stock.Ledger
+	versions sync.Map // of each product's row, as a sale has last read it
 }
 
 func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receipt, err error) {
 	key, asked := api.Key(o.Product), time.Now()
+	known := g.version(o.Product)
 	Trace(ctx, api.Asked, key, o.Owner, 0)
 	hold, err := g.Acquire(ctx, Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced})
 	granted := time.Now()
@@ -42,17 +47,22 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 		}
 		defer func() { _ = inner.Release(ctx) }() // the outer Release reports a loss
 	}
-	receipt.Remaining, err = g.deduct(hold, o)
+	receipt.Remaining, err = g.deduct(hold, o, known)
 	return receipt, err
 }
 
-// deduct is the critical section of a sale.
-func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
+// deduct is the critical section of a sale. known is the row's version before the lock was acquired.
+func (g *guard) deduct(hold *Lock, o stock.Order, known int64) (remaining int, err error) {
 	ctx, key := hold.Context(), api.Key(o.Product) // the lock's key may differ from the product's key
 	item, err := g.read(ctx, hold, o)
+	// DANGER: a reset deletes the lock, and then raises the version. The next request may hold the lock already.
+	if err == nil && item.Version != known && !o.Fenced {
+		err = hold.Confirm()
+	}
 	if err != nil {
 		return 0, lossOr(hold, err)
 	}
+	g.versions.Store(o.Product, item.Version)
 	Trace(ctx, api.Read, key, hold.Owner(), hold.Fence())
 	if item.Count < o.Qty {
 		return item.Count, stock.ErrSoldOut
@@ -73,15 +83,22 @@ func (g *guard) deduct(hold *Lock, o stock.Order) (remaining int, err error) {
 	// DANGER: a holder that is paused here, beyond its lease, still writes. No comparison with a clock
 	// can prevent this late write; the fence can.
 	if o.Fenced {
-		err = writer.WriteFenced(ctx, o.Product, item.Count-o.Qty, hold.Fence())
+		err = writer.WriteFenced(ctx, item, item.Count-o.Qty)
 	} else {
-		err = writer.Write(ctx, o.Product, item.Count-o.Qty)
+		err = writer.Write(ctx, item, item.Count-o.Qty)
 	}
 	if err != nil {
 		return item.Count, err
 	}
 	Trace(ctx, api.Written, key, hold.Owner(), hold.Fence())
 	return item.Count - o.Qty, nil
+}
+
+// version returns the version that a sale has last read, or 0, which is the version before any reset.
+func (g *guard) version(product int64) int64 {
+	v, _ := g.versions.Load(product)
+	version, _ := v.(int64)
+	return version
 }
 
 func (g *guard) connect(ctx context.Context, hold *Lock) (*stock.Writer, error) {

@@ -249,6 +249,19 @@ func (h *Lock) Verify() error {
 	return nil
 }
 
+// Confirm asks the backend whether it still has the lock, by a renewal. It returns ErrLost if a reset or an
+// operator has deleted the lock. A lock that cannot be renewed is only verified.
+func (h *Lock) Confirm() error {
+	asking, cancel := CleanUp(stock.WithoutCommands(h.ctx))
+	defer cancel()
+	if err := h.restart(asking); errors.Is(err, ErrNotHeld) {
+		h.MarkLost(err)
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", stock.ErrCancelled, err)
+	}
+	return h.Verify()
+}
+
 func (h *Lock) checkLease() {
 	if h.expired() {
 		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))

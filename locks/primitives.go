@@ -3,6 +3,8 @@ package locks
 import (
 	"context"
 	"errors"
+
+	"gorm.io/gorm"
 )
 
 // MaxNames is the largest number of names in use for one kind of primitive in one backend.
@@ -117,10 +119,12 @@ type Runner interface {
 
 // StockHolder is a Strategy that keeps pieces of the stock outside the product's row in db_stock.
 type StockHolder interface {
-	// Count returns the number of pieces for sale, wherever the strategy keeps them. Clear deletes
-	// the pieces outside the row, and the next sale begins with the count in the row.
+	// Count returns the number of pieces for sale, wherever the strategy keeps them.
 	Count(ctx context.Context, product int64) (int, error)
 	// Holds reports whether pieces, or a copy of the count, are outside the row now. Then the next sale
 	// by another strategy needs a reset first.
 	Holds(ctx context.Context, product int64) (bool, error)
+	// Restock deletes the pieces in other tables, in the transaction of a reset, which has locked the row. A
+	// holder that keeps pieces outside MySQL is also a Cleaner, whose Clear is called after the transaction.
+	Restock(tx *gorm.DB, product int64) error
 }

@@ -63,6 +63,11 @@ func IsContention(err error) bool {
 	return false
 }
 
+func isDeadlock(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == deadlock
+}
+
 // NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable. err is the error of a read,
 // or of a transaction that did not send its COMMIT.
 func NothingWritten(ctx context.Context, err error) error {

@@ -52,14 +52,15 @@ func fenced(ours int64, item Item) error {
 	return fmt.Errorf("%w: this holder has fence %d, the row has fence %d", ErrFenced, ours, item.Fence)
 }
 
-// Write sets the count. The holder of a lock must use Connect and a Writer instead.
-func (l *Ledger) Write(ctx context.Context, product int64, count int) error {
+// Write sets the count of the item that Read returned. The holder of a lock must use Connect and a Writer
+// instead.
+func (l *Ledger) Write(ctx context.Context, item Item, count int) error {
 	w, err := l.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	return w.Write(ctx, product, count)
+	return w.Write(ctx, item, count)
 }
 
 // Connect takes a connection of the pool for one write. It returns ErrCancelled if ctx ends before
@@ -97,34 +98,43 @@ func (w *Writer) Close() {
 	}
 }
 
-// Write sets the count, even if ctx has ended.
-func (w *Writer) Write(ctx context.Context, product int64, count int) error {
-	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ?", count, product)
-	if err == nil && rows == 0 {
-		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
-	}
-	return err
-}
-
-// WriteFenced sets the count, even if ctx has ended. It returns ErrFenced if a later holder has
-// claimed the row (Kleppmann, "How to do distributed locking").
-func (w *Writer) WriteFenced(ctx context.Context, product int64, count int, fence int64) error {
-	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND fence = ?", count, product, fence)
+// Write sets the count, even if ctx has ended. item is what the caller has read: Write returns ErrConflict
+// if the stock was reset since then.
+func (w *Writer) Write(ctx context.Context, item Item, count int) error {
+	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ?", count, item.ID, item.Version)
 	if err != nil || rows == 1 {
 		return err
 	}
+	return w.refused(ctx, item)
+}
+
+// WriteFenced is Write for the item that Claim returned. It returns ErrFenced if a later holder has
+// claimed the row since (Kleppmann, "How to do distributed locking").
+func (w *Writer) WriteFenced(ctx context.Context, item Item, count int) error {
+	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ? AND fence = ?",
+		count, item.ID, item.Version, item.Fence)
+	if err != nil || rows == 1 {
+		return err
+	}
+	return w.refused(ctx, item)
+}
+
+// refused says why a write for item found no row.
+func (w *Writer) refused(ctx context.Context, item Item) error {
 	// The context of a late holder has ended, so this query must not use that context.
 	asking, cancel := uncancelled(ctx)
 	defer cancel()
-	var item Item
-	err = w.conn.QueryRowContext(asking, "SELECT fence FROM db_stock WHERE id = ?", product).Scan(&item.Fence)
+	var now Item
+	err := w.conn.QueryRowContext(asking, "SELECT version, fence FROM db_stock WHERE id = ?", item.ID).Scan(&now.Version, &now.Fence)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+		return fmt.Errorf("product %d: %w", item.ID, ErrUnknownProduct)
 	case err != nil:
 		return NothingWritten(asking, err)
+	case now.Version != item.Version:
+		return fmt.Errorf("%w: the stock was reset, or sold by its version, since this request read it", ErrConflict)
 	}
-	return fenced(fence, item)
+	return fenced(item.Fence, now)
 }
 
 func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
@@ -138,14 +148,31 @@ func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int6
 	return rows, Indeterminate(err)
 }
 
-// Reset sets the count, and sets the version and the fence to 0.
-func (l *Ledger) Reset(ctx context.Context, product int64, count int) error {
-	tx := l.db.WithContext(ctx).Exec(
-		"UPDATE db_stock SET count = ?, version = 0, fence = 0 WHERE id = ?", count, product)
-	if tx.Error == nil && tx.RowsAffected == 0 {
-		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+// Reset sets the count, and calls the functions in restock in the same transaction, which has locked the row.
+// It raises the version, so that no sale writes that has read an older one. Fences count within a version.
+func (l *Ledger) Reset(ctx context.Context, product int64, count int, restock ...func(*gorm.DB) error) error {
+	for {
+		err := l.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			set := tx.Exec("UPDATE db_stock SET count = ?, version = version + 1, fence = 0 WHERE id = ?", count, product)
+			if set.Error == nil && set.RowsAffected == 0 {
+				return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+			}
+			err := set.Error
+			for _, f := range restock {
+				if err == nil {
+					err = f(tx)
+				}
+			}
+			return err
+		})
+		switch {
+		case errors.Is(err, ErrUnknownProduct):
+			return err
+		case isDeadlock(err) && ctx.Err() == nil: // sales lock some tables before the row
+			continue
+		}
+		return NothingWritten(ctx, err)
 	}
-	return NothingWritten(ctx, tx.Error)
 }
 
 // Add creates a product with a count of 0. An existing product is not changed.

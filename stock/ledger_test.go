@@ -44,15 +44,17 @@ func TestWriteWithoutConnection(t *testing.T) {
 	t.Parallel()
 	ledger, pool := tenPieces(t)
 
+	read, err := ledger.Read(t.Context(), 1)
+	must(t, err)
 	giveBack := taken(t, pool)
-	if err := ledger.Write(t.Context(), 1, 9); !errors.Is(err, stock.ErrUnavailable) {
+	if err := ledger.Write(t.Context(), read, 9); !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("want unavailable, got %v", err)
 	}
 	giveBack()
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 10 {
 		t.Errorf("%d are left, %v, want 10", item.Count, err)
 	}
-	must(t, ledger.Write(t.Context(), 1, 9))
+	must(t, ledger.Write(t.Context(), read, 9))
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 {
 		t.Errorf("%d are left, %v, want 9", item.Count, err)
 	}
@@ -63,19 +65,33 @@ func TestWriteWithoutConnection(t *testing.T) {
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	ledger, _ := tenPieces(t)
-	_, err := ledger.Claim(t.Context(), 1, 8)
+	item, err := ledger.Claim(t.Context(), 1, 8)
 	must(t, err)
 	w, err := ledger.Connect(t.Context())
 	must(t, err)
 	defer w.Close()
 	late, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	must(t, w.WriteFenced(late, 1, 9, 8))
-	if err := w.WriteFenced(late, 1, 7, 7); !errors.Is(err, stock.ErrFenced) {
+	must(t, w.WriteFenced(late, item, 9))
+	if err := w.WriteFenced(late, stock.Item{ID: 1, Version: item.Version, Fence: 7}, 7); !errors.Is(err, stock.ErrFenced) {
 		t.Errorf("want fenced off, got %v", err)
 	}
-	if err := w.WriteFenced(late, 999, 7, 7); !errors.Is(err, stock.ErrUnknownProduct) {
+	if err := w.WriteFenced(late, stock.Item{ID: 999, Fence: 7}, 7); !errors.Is(err, stock.ErrUnknownProduct) {
 		t.Errorf("want an unknown product, got %v", err)
+	}
+	must(t, ledger.Reset(t.Context(), 1, 9))
+	now, err := ledger.Claim(t.Context(), 1, 8)
+	must(t, err)
+	for name, write := range map[string]func() error{
+		"fenced":   func() error { return w.WriteFenced(late, item, 7) },
+		"unfenced": func() error { return w.Write(late, item, 7) },
+	} {
+		if err := write(); !errors.Is(err, stock.ErrConflict) {
+			t.Errorf("%s, for the item of before the reset: %v", name, err)
+		}
+	}
+	if now.Version <= item.Version {
+		t.Errorf("version %d after the reset of version %d", now.Version, item.Version)
 	}
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 || item.Fence != 8 {
 		t.Errorf("%+v, %v, want 9 left by fence 8", item, err)

@@ -33,7 +33,9 @@ func TestReadAt(t *testing.T) {
 
 	release, err := r.HoldReplication(t.Context())
 	must(t, err)
-	must(t, ledger.Write(t.Context(), 1, 9))
+	before, err := ledger.ReadPrimary(t.Context(), 1)
+	must(t, err)
+	must(t, ledger.Write(t.Context(), before, 9))
 	must(t, db.Exec("INSERT INTO db_lock (lock_name) VALUES ('a')").Error)
 	take := func(db *gorm.DB) (stock.Item, error) {
 		var item stock.Item

@@ -13,9 +13,9 @@ type Item struct {
 	ProductCode string `json:"product_code"`
 	StockCode   string `json:"stock_code"`
 	Count       int    `json:"count"`
-	// Version is raised by each write of the strategy version (tutorial 1.6.2).
+	// Version is raised by each write of the strategy version (tutorial 1.6.2), and by each reset. It never falls.
 	Version int64 `json:"version"`
-	// Fence is the highest registered fence. Only a reset lowers it, so older holders are rejected.
+	// Fence is the highest registered fence of this version. Only a reset lowers it, as it raises the version.
 	Fence int64 `json:"fence"`
 }
 

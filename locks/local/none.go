@@ -34,7 +34,7 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 	// pieces are sold, but the stock falls by one. None exists to show this error.
 	r.Remaining = item.Count - o.Qty
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	if err := s.ledger.Write(ctx, o.Product, r.Remaining); err != nil {
+	if err := s.ledger.Write(ctx, item, r.Remaining); err != nil {
 		return r, err
 	}
 	locks.Trace(ctx, api.Written, key, o.Owner, 0)

@@ -21,7 +21,7 @@ import (
 // takes its pieces from a random row, with one conditional UPDATE as in Atomic. The pieces that
 // db_stock counts are in no bucket yet. If no bucket has enough pieces, a sale collects all pieces
 // in one transaction, takes its own, and distributes the rest evenly. The first sale of a product
-// fills the buckets in this way, so Clear only deletes the buckets.
+// fills the buckets in this way, so a reset only deletes them.
 func Buckets(db *gorm.DB) locks.Strategy { return &buckets{db} }
 
 type buckets struct{ db *gorm.DB }
@@ -154,8 +154,8 @@ func (s *buckets) Holds(ctx context.Context, product int64) (bool, error) {
 	return piecesIn(all) > 0, err
 }
 
-func (s *buckets) Clear(ctx context.Context, key string) error {
-	return clearTable(ctx, s.db, "db_buckets", key)
+func (*buckets) Restock(tx *gorm.DB, product int64) error {
+	return tx.Exec("DELETE FROM db_buckets WHERE product = ?", product).Error
 }
 
 func (*buckets) Card() api.Card {

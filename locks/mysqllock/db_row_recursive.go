@@ -92,7 +92,7 @@ func (c *recursiveCall) sell(ctx context.Context) error {
 		return err
 	}
 	locks.Trace(ctx, api.Writing, key, o.Owner, 0)
-	if err := c.ledger.Write(ctx, o.Product, item.Count-o.Qty); err != nil {
+	if err := c.ledger.Write(ctx, item, item.Count-o.Qty); err != nil {
 		return err
 	}
 	locks.Trace(ctx, api.Written, key, o.Owner, 0)

@@ -188,8 +188,8 @@ func (s *reservation) Holds(ctx context.Context, product int64) (expired bool, e
 	return expired, err
 }
 
-func (s *reservation) Clear(ctx context.Context, key string) error {
-	return clearTable(ctx, s.db, "db_reservations", key)
+func (*reservation) Restock(tx *gorm.DB, product int64) error {
+	return tx.Exec("DELETE FROM db_reservations WHERE product = ?", product).Error
 }
 
 func (*reservation) Card() api.Card {

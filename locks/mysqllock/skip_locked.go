@@ -19,7 +19,7 @@ import (
 // SkipLocked stores each piece of the stock as a row of db_units. Each sale locks rows that no
 // other transaction has locked, so sales do not wait for each other. A sale that finds too few rows
 // converts a part of the count in db_stock into rows. The stock is the count plus the number of
-// rows. A reset deletes the rows with Clear, and then sets the count.
+// rows.
 func SkipLocked(db *gorm.DB) locks.Strategy { return &skipLocked{db} }
 
 type skipLocked struct{ db *gorm.DB }
@@ -164,8 +164,8 @@ func (s *skipLocked) Holds(ctx context.Context, product int64) (bool, error) {
 	return inUnits > 0, err
 }
 
-func (s *skipLocked) Clear(ctx context.Context, key string) error {
-	return clearTable(ctx, s.db, "db_units", key)
+func (*skipLocked) Restock(tx *gorm.DB, product int64) error {
+	return tx.Exec("DELETE FROM db_units WHERE product = ?", product).Error
 }
 
 func (*skipLocked) Card() api.Card {

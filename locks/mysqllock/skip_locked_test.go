@@ -117,8 +117,10 @@ func TestSkipLockedReset(t *testing.T) {
 // reset deletes the strategy's rows and sets the count, as PUT /stock/:id does.
 func reset(t *testing.T, db *gorm.DB, s locks.Strategy, product int64, count int) {
 	t.Helper()
-	cleared := s.(locks.Cleaner).Clear(t.Context(), api.Key(product))
-	if err := errors.Join(cleared, stock.NewLedger(db).Reset(t.Context(), product, count)); err != nil {
+	err := stock.NewLedger(db).Reset(t.Context(), product, count, func(tx *gorm.DB) error {
+		return s.(locks.StockHolder).Restock(tx, product)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -134,8 +134,8 @@ func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 }
 
 func (l *redisLock) Clear(ctx context.Context, key string) error {
-	lock, counter, channel := redisNames(key)
-	if err := l.client.Del(ctx, lock, counter).Err(); err != nil {
+	lock, _, channel := redisNames(key) // the counter stays: a holder from before the reset has a lower fence
+	if err := l.client.Del(ctx, lock).Err(); err != nil {
 		return err
 	}
 	return l.client.Publish(ctx, channel, "0").Err()

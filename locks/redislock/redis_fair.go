@@ -194,10 +194,11 @@ func (l *fairLock) beats(key string) {
 	}
 }
 
-// Clear deletes the lock, its fence counter and its queue. Waiters queue again at the next refresh.
+// Clear deletes the lock and its queue. Waiters queue again at the next refresh. The fence counter stays: a
+// holder from before the reset has a lower fence.
 func (l *fairLock) Clear(ctx context.Context, key string) error {
 	n := fairNames(key)
-	return l.client.Del(ctx, n.lock, n.fence, n.queue, n.deadlines).Err()
+	return l.client.Del(ctx, n.lock, n.queue, n.deadlines).Err()
 }
 
 func (*fairLock) Card() api.Card {

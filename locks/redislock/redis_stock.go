@@ -26,6 +26,8 @@ var (
 	stockLoadLua string
 	//go:embed redis_stock_trim.lua
 	stockTrimLua string
+	//go:embed redis_stock_clear.lua
+	stockClearLua string
 )
 
 // Stock sells in Redis and writes to MySQL later (write-behind). A sale is one script in one round
@@ -37,16 +39,17 @@ func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
 	return &shelf{
 		client: c, db: db, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
 		sell: redis.NewScript(stockSellLua), load: redis.NewScript(stockLoadLua), trim: redis.NewScript(stockTrimLua),
+		clear: redis.NewScript(stockClearLua),
 	}
 }
 
 type shelf struct {
-	client           redis.UniversalClient
-	db               *gorm.DB
-	ledger           *stock.Ledger
-	sell, load, trim *redis.Script
-	loading          singleflight.Group
-	sold             chan struct{} // wakes Run
+	client                  redis.UniversalClient
+	db                      *gorm.DB
+	ledger                  *stock.Ledger
+	sell, load, trim, clear *redis.Script
+	loading                 singleflight.Group
+	sold                    chan struct{} // wakes Run
 }
 
 // taken is the step of a sale that is in Redis, but not in the row yet.
@@ -279,31 +282,27 @@ func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
 }
 
 func (s *shelf) Holds(ctx context.Context, product int64) (bool, error) {
-	copies, err := s.client.Exists(ctx, stockKeys(product)[0]).Result()
-	return copies > 0, err
+	return s.client.HExists(ctx, stockKeys(product)[0], "count").Result()
 }
 
-// Clear waits for a running carry, then deletes the count and the sales not yet in the row. The new
-// load number in MySQL makes later carries skip old sales, even if Redis could not be reached.
+// Restock waits for a running carry. The new load number makes later carries skip the sales from before the
+// reset, even if Redis could not be reached. It inserts the row if it is missing, so that a first load waits.
+func (s *shelf) Restock(tx *gorm.DB, product int64) error {
+	return tx.Exec("INSERT INTO db_redis_stock (product, loads) VALUES (?, 1) ON DUPLICATE KEY UPDATE loads = loads + 1, carried = 0", product).Error
+}
+
+// Clear deletes the count and the sales from before the last Restock. It leaves the load number for a minute,
+// so that a load from before the reset that arrives late is refused.
 func (s *shelf) Clear(ctx context.Context, key string) error {
 	product, err := strconv.ParseInt(strings.TrimPrefix(key, "stock:"), 10, 64)
 	if err != nil {
 		return nil //nolint:nilerr // no product, so no stock
 	}
-	var deleted error
-	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		keys := stockKeys(product)
-		if err := tx.Exec("UPDATE db_redis_stock SET loads = loads + 1, carried = 0 WHERE product = ?", product).Error; err != nil {
-			return err
-		}
-		_, deleted = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.Del(ctx, keys[0], keys[1])
-			p.SRem(ctx, pendingName, product)
-			return nil
-		})
-		return nil
-	})
-	return errors.Join(err, deleted)
+	var load int64
+	if err := s.db.WithContext(ctx).Raw("SELECT loads FROM db_redis_stock WHERE product = ?", product).Scan(&load).Error; err != nil || load == 0 {
+		return err
+	}
+	return s.clear.Run(ctx, s.client, stockKeys(product), product, load).Err()
 }
 
 func (*shelf) Card() api.Card {

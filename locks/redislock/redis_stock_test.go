@@ -47,7 +47,8 @@ func TestStock(t *testing.T) {
 		"storm": stockStorm, "two at once": stockTwoAtOnce, "died before the trim": stockBeforeTrim,
 		"died before the commit": stockBeforeCommit, "died while loading": stockDiedLoading, "count lost": stockCountLost,
 		"fell back": stockFellBack, "reset under way": stockReset, "reset without redis": stockResetAlone,
-		"refusals": stockRefusals, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
+		"late load": stockLateLoad,
+		"refusals":  stockRefusals, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
 	} {
 		// Not in parallel: carryAll subtracts the sales of all products from their rows.
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -285,8 +286,7 @@ func stockReset(t *testing.T, s *backends) {
 			t.Errorf("the record that a carry has locked is free: %v", err)
 		}
 		go func() {
-			err := other.Clear(t.Context(), api.Key(product))
-			reset <- errors.Join(err, s.ledger.Reset(t.Context(), product, 50))
+			reset <- s.reset(t, other, product)
 		}()
 		return nil
 	})
@@ -300,17 +300,45 @@ func stockReset(t *testing.T, s *backends) {
 	wantCounts(t, s, r, product, 49, 49)
 }
 
+// reset sets the stock to 50, as PUT /stock/:id does.
+func (s *backends) reset(t *testing.T, r *shelf, product int64) error {
+	t.Helper()
+	err := s.ledger.Reset(t.Context(), product, 50, func(tx *gorm.DB) error { return r.Restock(tx, product) })
+	return errors.Join(err, r.Clear(t.Context(), api.Key(product)))
+}
+
+// stockLateLoad lets a load from before a reset arrive after it, when its transaction has ended. Redis must
+// refuse it, or the old count would be for sale.
+func stockLateLoad(t *testing.T, s *backends) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	if err := s.reset(t, r, product); err != nil {
+		t.Fatal(err)
+	}
+	sellOne(t, r, product, 49)
+	if err := s.reset(t, r, product); err != nil {
+		t.Fatal(err)
+	}
+	var load int64
+	if err := r.db.Raw("SELECT loads FROM db_redis_stock WHERE product = ?", product).Scan(&load).Error; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.load.Run(t.Context(), r.client, stockKeys(product)[:1], 10, load).Int(); err != nil || n != 0 {
+		t.Errorf("the late load: %d, %v", n, err)
+	}
+	sellOne(t, r, product, 49)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 49, 49)
+}
+
 // stockResetAlone resets the stock without Redis. Old sales in Redis must not change the new count.
 func stockResetAlone(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
 	sellOne(t, r, product, 9)
 	cutOff := s.replicaAt(t, s.Addresses().MySQL, client(t, "redis://127.0.0.1:1/0"))
-	if err := cutOff.Clear(t.Context(), api.Key(product)); err == nil {
+	if err := s.reset(t, cutOff, product); err == nil {
 		t.Error("cleared without Redis, and without an error")
-	}
-	if err := s.ledger.Reset(t.Context(), product, 50); err != nil {
-		t.Fatal(err)
 	}
 	carried(t, r, product)
 	wantCounts(t, s, r, product, 50, 50)

@@ -4,7 +4,7 @@ local stock = redis.call('hmget', KEYS[1], 'load', 'sale')
 local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
 -- MySQL has sales that Redis lacks, because a replica without these sales became the master. New
 -- sales would get the ids of those sales, and would never be subtracted in MySQL.
-if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and stock[2] + 0 < sale) then
+if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and (stock[2] or 0) + 0 < sale) then
   redis.call('del', KEYS[1], KEYS[2])
 end
 redis.call('xtrim', KEYS[2], 'minid', ARGV[2] .. '-' .. string.format('%.0f', sale + 1))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"oversell/api"
 	"oversell/locks"
@@ -149,12 +150,26 @@ func afterExec(err error) error {
 	}
 }
 
+// load copies the count from the row, unless another client writes the count in Redis meanwhile. The WATCH comes
+// before the read of the row, so that a reset, which writes the row and then the key, makes EXEC fail.
 func (s *watch) load(ctx context.Context, product int64) error {
-	item, err := s.ledger.Read(ctx, product)
-	if err != nil {
+	name := watchName(product)
+	err := s.client.Watch(ctx, func(tx *redis.Tx) error {
+		item, err := s.ledger.ReadPrimary(ctx, product)
+		if err == nil {
+			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.SetNX(ctx, name, item.Count, 0)
+				return nil
+			})
+		}
 		return err
-	}
-	if err := s.client.SetNX(ctx, watchName(product), item.Count, 0).Err(); err != nil {
+	}, name)
+	switch {
+	case errors.Is(err, redis.TxFailedErr): // loaded or reset by another client
+		return nil
+	case errors.Is(err, stock.ErrUnknownProduct), errors.Is(err, stock.ErrUnavailable), errors.Is(err, stock.ErrConflict):
+		return err
+	case err != nil:
 		return beforeExec(ctx, err)
 	}
 	return nil
@@ -181,9 +196,18 @@ func countOrRow(ctx context.Context, answer *redis.StringCmd, ledger *stock.Ledg
 	return count, nil
 }
 
-// Clear deletes the count in Redis, and so all sales. The next sale copies the MySQL row's count.
+// Restock does nothing: no other table has a piece.
+func (*watch) Restock(*gorm.DB, int64) error { return nil }
+
+// Clear deletes the count in Redis, and so all sales. The next sale copies the MySQL row's count. It writes the
+// key first: the deletion of a missing key would not fail the EXEC of a load that has read the old row.
 func (s *watch) Clear(ctx context.Context, key string) error {
-	return s.client.Del(ctx, "redis-watch:"+key).Err()
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Set(ctx, "redis-watch:"+key, 0, 0)
+		p.Del(ctx, "redis-watch:"+key)
+		return nil
+	})
+	return err
 }
 
 func (*watch) Card() api.Card {

@@ -105,7 +105,7 @@ func (l *redlock) lock(ctx context.Context, r locks.Request, m *mutex, lease tim
 func (l *redlock) Clear(ctx context.Context, key string) error {
 	var errs []error
 	for _, node := range l.nodes {
-		errs = append(errs, node.Del(ctx, "redlock:"+key, fenceKey(key)).Err())
+		errs = append(errs, node.Del(ctx, "redlock:"+key).Err())
 	}
 	return errors.Join(errs...)
 }
