@@ -55,8 +55,8 @@ func (l *etcdLock) memberDied(r locks.Request, began time.Time) bool {
 // try creates a key and waits until no older lock key exists. If try fails, it deletes the key.
 func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (lock *locks.Lock, err error) {
 	lease := cmp.Or(r.Lease, l.lease)
-	// The calls end one lease after the wait, so that a late answer does not count as an outage.
-	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+lease)
+	// The calls end after the wait, so that a late answer does not count as an outage.
+	calls, cancel := context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+min(lease, callTimeout))
 	defer cancel()
 	k, err := grantKey(calls, l.client, root+r.Key+"/", lease)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *etcdLock) try(ctx context.Context, r locks.Request, began time.Time) (l
 	locks.Trace(ctx, api.Queued, r.Key, r.Owner, 0)
 	for before != "" {
 		// List the keys again. The watched key may have belonged to a waiter that gave up, while
-		// the holder is further ahead in the queue.
+		// the holder is further ahead in the queue. Or a member that hangs has not sent the event.
 		if err = k.watch(calls, r, began, before); err == nil {
 			before, err = k.before(calls)
 		}

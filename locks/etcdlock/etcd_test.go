@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,11 +13,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
 	"oversell/locks/etcdlock"
 	"oversell/locks/lockstest"
+	"oversell/stock"
 )
 
 var servers *rig.Rig
@@ -298,4 +301,121 @@ func TestRaise(t *testing.T) {
 		t.Fatalf("the next holder has fence %d, %v; want one above %d", next.Fence(), err, raised)
 	}
 	_ = next.Release(t.Context())
+}
+
+// TestWaiterKeepsItsLease lets waiters give up one after the other, the last one first, faster than a lease is
+// renewed. The waiter behind them watches another key each time. Its own key must stay.
+func TestWaiterKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	l, client := replica(t)
+	key := uuid.NewString()
+	hold, err := l.Acquire(t.Context(), request(key, "holder", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const waiters = 7
+	for i := range waiters {
+		go func() { _, _ = l.Acquire(t.Context(), request(key, "waiter", time.Duration(waiters-i)*lease/4)) }()
+		eventually(t, "the waiter is in the queue", func() bool { return len(left(t, client, key)) == i+2 })
+	}
+	last := make(chan error, 1)
+	go func() {
+		next, err := l.Acquire(t.Context(), request(key, "last", time.Minute))
+		if err == nil {
+			err = next.Release(t.Context())
+		}
+		last <- err
+	}()
+	eventually(t, "the last one is in the queue", func() bool { return len(left(t, client, key)) == waiters+2 })
+	own := left(t, client, key)[waiters+1]
+	eventually(t, "the others have given up", func() bool {
+		keys := left(t, client, key)
+		if !slices.Contains(keys, own) {
+			t.Fatal("the lease of a waiter has ended")
+		}
+		return len(keys) == 2
+	})
+	if err := hold.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-last; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHalfOpen makes the connections of a holder and of a waiter half open. Both clients must notice it, and
+// use new connections.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	link, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	client, err := etcdlock.Open([]string{link.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	behind := etcdlock.Etcd(client, lease)
+	other, direct := replica(t)
+	key := uuid.NewString()
+	hold, err := other.Acquire(t.Context(), request(key, "holder", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := make(chan error, 1)
+	go func() {
+		_, err := behind.Acquire(t.Context(), request(key, "waiter", 5*time.Minute))
+		granted <- err
+	}()
+	eventually(t, "the waiter is in the queue", func() bool { return len(left(t, direct, key)) == 2 })
+	link.Silence()
+	began := time.Now()
+	if _, err := behind.Acquire(t.Context(), request(uuid.NewString(), "other", 0)); !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("on a half-open connection: %v", err)
+	}
+	if err := hold.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// Not answered within the lease, the waiter has lost its place. It must queue again.
+	if err := <-granted; err != nil && !errors.Is(err, stock.ErrUnavailable) {
+		t.Errorf("the waiter, after %v: %v", time.Since(began), err)
+	}
+	eventually(t, "the client has a new connection", func() bool {
+		h, err := behind.Acquire(t.Context(), request(uuid.NewString(), "again", 0))
+		return err == nil && h.Release(t.Context()) == nil
+	})
+}
+
+// TestMemberHangs pauses a member that is not the leader. The others must serve all sales meanwhile.
+func TestMemberHangs(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rig.Config{Etcd: true, EtcdServers: 3})
+	client, err := etcdlock.Open(r.Addresses().Etcd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	l := etcdlock.Etcd(client, 10*time.Second)
+	for _, s := range r.Servers() {
+		leads, err := backend.EtcdLeads(t.Context(), s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !leads {
+			if err := s.Pause(); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	for i := range 12 {
+		began := time.Now()
+		h, err := l.Acquire(t.Context(), request(uuid.NewString(), "owner", 20*time.Second))
+		if err != nil {
+			t.Fatalf("number %d, after %v: %v", i, time.Since(began), err)
+		}
+		_ = h.Release(t.Context()) // without an answer, it is repeated in the background
+	}
 }

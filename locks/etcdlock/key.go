@@ -92,7 +92,8 @@ func (k *leasedKey) before(ctx context.Context) (before string, err error) {
 	return before, err
 }
 
-// watch renews the lease until the key other is deleted, the watch breaks, or the wait is over.
+// watch returns when the key other is deleted, the watch breaks, or the wait is over. It also returns after each
+// renewal of the lease, a third of it after the last one.
 func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time, other string) error {
 	watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
@@ -100,7 +101,7 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 	disconnected := disconnected(watching, k.client)
 	waiting, end := context.WithDeadline(ctx, began.Add(r.Wait))
 	defer end()
-	renew := time.NewTicker(k.ttl / 3)
+	renew := time.NewTimer(time.Until(k.asked.Add(k.ttl / 3))) // not from now: the predecessors may change faster
 	defer renew.Stop()
 	for {
 		select {
@@ -111,9 +112,10 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 		case <-disconnected:
 			return nil
 		case <-renew.C:
-			if err := k.renew(ctx); err != nil {
+			if err := k.renew(ctx); errors.Is(err, locks.ErrNotHeld) {
 				return err
 			}
+			return nil // after another error, the list shows whether a member answers
 		case <-waiting.Done():
 			return locks.NotAcquired(ctx, r.Key, r.Wait)
 		}
@@ -123,6 +125,8 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 // renew prolongs the lease. It returns ErrNotHeld if the lease has ended.
 func (k *leasedKey) renew(ctx context.Context) error {
 	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	if _, err := k.client.KeepAliveOnce(ctx, k.lease); err != nil {
 		return ended(err)
 	}

@@ -14,7 +14,9 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
 )
 
 // Source has the files of this folder, for display.
@@ -45,11 +47,13 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 		Username:  as.User, Password: as.Password, TLS: as.TLS,
 		Logger:          zap.NewNop(), // the client returns the errors that it would log
 		MaxUnaryRetries: attempts,
+		// A member that hangs, or a connection that is half open: gRPC closes it after 12 s. It allows no shorter time.
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 2 * time.Second,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
-		}), grpc.WithChainUnaryInterceptor(loginLater(&opened), failFast, record)},
+		}), grpc.WithChainUnaryInterceptor(loginLater(&opened), bounded, failFast, record)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd address: %w", err)
@@ -70,6 +74,21 @@ func loginLater(opened *atomic.Bool) grpc.UnaryClientInterceptor {
 		}
 		return invoke(ctx, method, request, answer, conn, options...)
 	}
+}
+
+// callTimeout limits each request to a member, until gRPC has closed the connection of one that hangs.
+const callTimeout = 2 * time.Second
+
+// bounded returns Unavailable after callTimeout. The client then repeats a read with another member. It does not
+// repeat a transaction, which may have been executed.
+func bounded(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := invoke(limited, method, request, answer, conn, options...)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return status.Errorf(codes.Unavailable, "no answer within %v", callTimeout)
+	}
+	return err
 }
 
 // failFast fails a request at once if no member is reachable, instead of waiting for a member.

@@ -16,15 +16,16 @@ type Link struct {
 	listener net.Listener
 	target   string
 
-	mu    sync.Mutex
-	lose  []byte        // text of the message whose answer is lost
-	match []byte        // text of the message that is held up
-	held  chan struct{} // closed when the message has come
-	free  chan struct{} // closed when the message may continue
-	count []byte        // text of the messages that are counted
-	seen  int           // number of them
-	cut   bool
-	conns map[net.Conn]bool
+	mu     sync.Mutex
+	lose   []byte        // text of the message whose answer is lost
+	match  []byte        // text of the message that is held up
+	held   chan struct{} // closed when the message has come
+	free   chan struct{} // closed when the message may continue
+	count  []byte        // text of the messages that are counted
+	seen   int           // number of them
+	cut    bool
+	conns  map[net.Conn]bool
+	silent *atomic.Bool // set when the connections that are open now become half open
 }
 
 // NewLink opens a link to a server. The target is its host:port.
@@ -33,7 +34,7 @@ func NewLink(ctx context.Context, target string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lockstest: %w", err)
 	}
-	l := &Link{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	l := &Link{listener: listener, target: target, conns: map[net.Conn]bool{}, silent: new(atomic.Bool)}
 	go l.accept()
 	return l, nil
 }
@@ -83,6 +84,15 @@ func (l *Link) Cut(cut bool) {
 	}
 }
 
+// Silence makes the present connections half open: they stay open, but no message arrives any more on either
+// side, as after the death of a host. New connections work.
+func (l *Link) Silence() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent.Store(true)
+	l.silent = new(atomic.Bool)
+}
+
 // Close ends the link and all its connections.
 func (l *Link) Close() error {
 	l.mu.Lock()
@@ -119,13 +129,14 @@ func (l *Link) connect(client net.Conn) {
 	if l.cut {
 		_, _ = client.Close(), server.Close()
 	}
+	silent := l.silent
 	l.mu.Unlock()
 	mute := new(atomic.Bool)
 	go func() {
-		_, _ = io.Copy(unlessMute{client, mute}, server)
+		_, _ = io.Copy(unlessMute{client, mute, silent}, server)
 		_ = client.Close()
 	}()
-	l.forward(server, client, mute)
+	l.forward(server, client, mute, silent)
 	_ = server.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +146,7 @@ func (l *Link) connect(client net.Conn) {
 
 // forward sends the client's messages to the server. A client that closes its connection does not
 // stop the messages that it has already sent.
-func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
+func (l *Link) forward(server, client net.Conn, mute *atomic.Bool, silent *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(message)
@@ -143,6 +154,9 @@ func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 			l.delay(message[:n])
 			if l.loses(message[:n]) {
 				mute.Store(true)
+			}
+			if silent.Load() {
+				continue
 			}
 			if _, err := server.Write(message[:n]); err != nil {
 				return
@@ -156,12 +170,16 @@ func (l *Link) forward(server, client net.Conn, mute *atomic.Bool) {
 
 type unlessMute struct {
 	io.Writer
-	mute *atomic.Bool
+	mute   *atomic.Bool
+	silent *atomic.Bool
 }
 
 func (w unlessMute) Write(answer []byte) (int, error) {
 	if w.mute.Load() {
 		return 0, io.ErrClosedPipe
+	}
+	if w.silent.Load() {
+		return len(answer), nil
 	}
 	return w.Writer.Write(answer)
 }
