@@ -8,5 +8,5 @@ if left > 0 then
 end
 redis.call('del', KEYS[1])
 redis.call('srem', KEYS[3], KEYS[1])
-redis.call('publish', KEYS[2], '0')
+redis.pcall('publish', KEYS[2], '0')
 return 0

@@ -3,7 +3,9 @@ package redislock
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,13 @@ import (
 )
 
 const (
-	// pingAfter is the time without a message after which a PING checks the connection.
-	pingAfter = 5 * time.Second
+	// pingAfter is the time without a message after which a PING checks the connection. Without an answer in
+	// the same time again, the connection is half open, and a new one replaces it.
+	pingAfter = 2 * time.Second
+	// pollPause is the pause between the tries of a waiter whose subscription Redis has refused. Every askAgain,
+	// one of them asks for the subscription again.
+	pollPause = 50 * time.Millisecond
+	askAgain  = time.Second
 	// redialPause is the pause between two attempts to connect again.
 	redialPause = 100 * time.Millisecond
 	// linger is the time that a subscription stays for the next waiter when no waiter is left.
@@ -43,6 +50,8 @@ type subscription struct {
 	changed   chan struct{} // closed at the next message
 	waiters   int
 	unused    *time.Timer
+	asked     time.Time // when SUBSCRIBE was last sent
+	refused   bool      // Redis has refused a SUBSCRIBE since
 }
 
 func newNotifier(c redis.UniversalClient, linger time.Duration) *notifier {
@@ -69,7 +78,16 @@ func (n *notifier) wait(ctx context.Context, r locks.Request, began time.Time, c
 	}
 	wake, leave := n.listen(channel, sequence)
 	defer leave()
-	return locks.Await(ctx, r, began, limit, wake)
+	return locks.Await(ctx, r, began, n.limited(channel, limit), wake)
+}
+
+// limited returns the longest wait for a message: pollPause if Redis refuses the subscription, as it does for a
+// user without rights on the channel. Such a user can still lock.
+func (n *notifier) limited(channel string, limit time.Duration) time.Duration {
+	if n.snapshot(channel).refused {
+		return min(limit, pollPause)
+	}
+	return limit
 }
 
 // listen returns a Go channel that is closed at the first message after sequence. Redis confirms
@@ -80,13 +98,16 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 	defer n.mu.Unlock()
 	sub := n.subs[channel]
 	if sub == nil {
-		sub = &subscription{changed: make(chan struct{})}
+		sub = &subscription{changed: make(chan struct{}), asked: time.Now()}
 		n.subs[channel] = sub
 		if n.pubsub == nil {
 			n.pubsub = n.client.Subscribe(context.Background())
 			go n.receive(n.pubsub)
 		}
-		go n.order(n.pubsub, channel)
+		go n.order(channel)
+	} else if sub.refused && time.Since(sub.asked) > askAgain {
+		sub.asked = time.Now()
+		go n.order(channel)
 	}
 	if sub.unused != nil {
 		sub.unused.Stop()
@@ -104,11 +125,11 @@ func (n *notifier) listen(channel string, sequence uint64) (wake <-chan struct{}
 // order sends SUBSCRIBE if the notifier has a subscription to the channel, else UNSUBSCRIBE. So the
 // order of concurrent calls does not matter. Errors can be ignored: the client subscribes again
 // after a reconnect, and until then every waiter has its time-out.
-func (n *notifier) order(pubsub *redis.PubSub, channel string) {
+func (n *notifier) order(channel string) {
 	n.ordering.Lock()
 	defer n.ordering.Unlock()
 	n.mu.Lock()
-	wanted := n.subs[channel] != nil
+	pubsub, wanted := n.pubsub, n.subs[channel] != nil
 	n.mu.Unlock()
 	if wanted {
 		_ = pubsub.Subscribe(context.Background(), channel)
@@ -118,7 +139,8 @@ func (n *notifier) order(pubsub *redis.PubSub, channel string) {
 }
 
 // receive runs until the client is closed. When the connection breaks, receive wakes all waiters,
-// because they may have missed a release. The client reconnects and subscribes again by itself.
+// because they may have missed a release. The client reconnects and subscribes again by itself, but it does not
+// take a time-out for a broken connection.
 func (n *notifier) receive(pubsub *redis.PubSub) {
 	ctx := context.Background()
 	for silent := false; ; {
@@ -132,18 +154,52 @@ func (n *notifier) receive(pubsub *redis.PubSub) {
 			}
 		}
 		var late net.Error
+		var refused redis.Error
+		timedOut := errors.As(err, &late) && late.Timeout()
 		switch {
 		case err == nil:
 			silent = false
 		case errors.Is(err, redis.ErrClosed):
 			return
-		case errors.As(err, &late) && late.Timeout() && !silent:
+		case timedOut && !silent:
 			silent = true
-			_ = pubsub.Ping(ctx) // without an answer, the next time-out ends the connection
+			_ = pubsub.Ping(ctx)
+		case timedOut:
+			n.replace(pubsub)
+			return
+		case errors.As(err, &refused):
+			silent = false
+			n.refuse()
+			time.Sleep(redialPause)
 		default:
 			n.notifyAll()
 			time.Sleep(redialPause)
 		}
+	}
+}
+
+// replace gives all subscriptions to a new connection. Their confirmations wake the waiters.
+func (n *notifier) replace(old *redis.PubSub) {
+	n.ordering.Lock()
+	defer n.ordering.Unlock()
+	_ = old.Close()
+	n.mu.Lock()
+	channels := slices.Collect(maps.Keys(n.subs))
+	n.mu.Unlock()
+	pubsub := n.client.Subscribe(context.Background(), channels...)
+	n.mu.Lock()
+	n.pubsub = pubsub
+	n.mu.Unlock()
+	go n.receive(pubsub)
+}
+
+// refuse makes the waiters of all channels poll until Redis confirms their subscriptions: its error names none.
+func (n *notifier) refuse() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, sub := range n.subs {
+		sub.refused = true
+		n.wake(sub)
 	}
 }
 
@@ -165,7 +221,7 @@ func (n *notifier) notify(channel string, confirmed bool) {
 	}
 	n.wake(sub)
 	if confirmed {
-		sub.confirmed = sub.sequence
+		sub.confirmed, sub.refused = sub.sequence, false
 	}
 }
 
@@ -194,5 +250,5 @@ func (n *notifier) drop(channel string, sub *subscription) {
 		return
 	}
 	delete(n.subs, channel)
-	go n.order(n.pubsub, channel)
+	go n.order(channel)
 }

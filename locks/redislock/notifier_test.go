@@ -1,11 +1,16 @@
 package redislock
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
+	"oversell/locks"
 )
 
 // woken fails the test if no wake-up comes within 20 s.
@@ -135,4 +140,68 @@ func TestNotifierNumbersNeverRepeat(t *testing.T) {
 	wake, leaveLast := s.listen(channel, before)
 	defer leaveLast()
 	woken(t, "by what came after its number", wake)
+}
+
+// TestNotifierHalfOpen makes the connection of a subscription half open. The notifier must subscribe again on a
+// new connection, so that messages arrive again.
+func TestNotifierHalfOpen(t *testing.T) {
+	t.Parallel()
+	link := linkTo(t, servers.Addresses().Redis[0])
+	s, direct := newNotifier(client(t, servers.RedisURL(link.Addr())), time.Minute), one(t)
+	channel := newKey()
+	_, leave := s.listen(channel, 0)
+	defer leave()
+	asleep(t, s, channel)
+	link.Silence()
+	soon(t, "a message arrives", func() bool {
+		before := s.sequence(channel)
+		direct.Publish(t.Context(), channel, "0")
+		return s.sequence(channel) > before
+	})
+}
+
+// TestChannelsRefused locks as a user without rights on any channel, which is the default of Redis 7. Its waiters
+// must not wait for messages, and its release must not fail. When it gets the rights, its waiters get messages.
+func TestChannelsRefused(t *testing.T) {
+	t.Parallel()
+	admin, name := one(t), strings.ReplaceAll(newKey(), ":", "-")
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", name, "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Do(context.Background(), "ACL", "DELUSER", name) })
+	o, err := redis.ParseURL(servers.Addresses().Redis[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := client(t, "redis://"+name+":secret@"+o.Addr+"/0")
+	for _, l := range []locks.Locker{Redis(limited, time.Hour), Fair(limited, time.Hour)} {
+		key := newKey()
+		hold := acquire(t, l, request(key, "holder", 0, 0))
+		granted := make(chan *locks.Lock, 1)
+		go func() { granted <- acquire(t, l, request(key, "waiter", 5*time.Minute, 0)) }()
+		if err := hold.Release(t.Context()); err != nil {
+			t.Errorf("%s: %v", l.Card().ID, err)
+		}
+		select {
+		case next := <-granted:
+			if err := next.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: a free lock is not granted", l.Card().ID)
+		}
+	}
+	s := newNotifier(limited, time.Minute)
+	channel := newKey()
+	_, leave := s.listen(channel, 0)
+	defer leave()
+	soon(t, "the subscription is refused", func() bool { return s.snapshot(channel).refused })
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", name, "allchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the subscription is confirmed", func() bool {
+		_, leave := s.listen(channel, 0)
+		defer leave()
+		return !s.snapshot(channel).refused
+	})
 }

@@ -15,6 +15,6 @@ end
 redis.call('zrem', KEYS[1], ARGV[1])
 -- Waiters sleep until the last deadline that blocks them. Wake them only if it is earlier now.
 if tonumber(mine) > math.max(last(KEYS[1]), last(KEYS[2])) then
-  redis.call('publish', KEYS[3], '0')
+  redis.pcall('publish', KEYS[3], '0')
 end
 return 1

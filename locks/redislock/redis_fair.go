@@ -121,13 +121,13 @@ func (l *fairLock) awaitTurn(ctx context.Context, r locks.Request, channel strin
 	}
 	wake, leave := l.notifier.listen(channel, sequence)
 	defer leave()
-	err := locks.Await(ctx, r, began, busy, wake)
+	err := locks.Await(ctx, r, began, l.notifier.limited(channel, busy), wake)
 	// The first message confirms the subscription. The first two waiters then try again,
 	// because they may have missed a release. The other waiters keep waiting.
 	if err == nil && sequence == 0 && ahead > 1 {
 		wake, leave := l.notifier.listen(channel, l.notifier.snapshot(channel).confirmed)
 		defer leave()
-		err = locks.Await(ctx, r, began, busy, wake)
+		err = locks.Await(ctx, r, began, l.notifier.limited(channel, busy), wake)
 	}
 	return err
 }

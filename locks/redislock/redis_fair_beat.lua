@@ -14,7 +14,7 @@ redis.call('pexpire', KEYS[3], ARGV[2])
 if redis.call('exists', KEYS[1]) == 0 then
   local first = head(KEYS[2], KEYS[3])
   if first then
-    redis.call('publish', ARGV[1] .. first, '0')
+    redis.pcall('publish', ARGV[1] .. first, '0')
   end
 end
 return gone

@@ -6,7 +6,7 @@ local released = redis.call('hdel', KEYS[1], ARGV[1])
 if redis.call('exists', KEYS[1]) == 0 then
   local next = head(KEYS[2], KEYS[3])
   if next then
-    redis.call('publish', ARGV[2] .. next, '0')
+    redis.pcall('publish', ARGV[2] .. next, '0')
   end
 end
 return released

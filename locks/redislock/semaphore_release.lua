@@ -12,5 +12,5 @@ end
 if released == 0 then
   return 0
 end
-redis.call('publish', KEYS[3], '0')
+redis.pcall('publish', KEYS[3], '0')
 return 1
