@@ -62,6 +62,42 @@ func GiveBack(ctx context.Context, until time.Time, send func(context.Context) e
 	return err
 }
 
+// Sweep is GiveBack for an acquisition without an answer on a server that executes the requests of several
+// connections in any order, as MySQL does after a hang: the acquisition may come after its release. So Sweep
+// repeats a release that found nothing, until releaseTimeout after its first answer, but no longer than limit.
+func Sweep(ctx context.Context, limit time.Duration, send func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	var until time.Time
+	try := func() (done bool) {
+		trying, cancel := context.WithTimeout(ctx, releaseTimeout)
+		defer cancel()
+		err := send(trying)
+		if until.IsZero() && answered(err) {
+			until = time.Now().Add(releaseTimeout)
+		}
+		return err == nil || !until.IsZero() && time.Now().After(until)
+	}
+	if try() {
+		cancel()
+		return
+	}
+	inBackground.Add(1)
+	go func() {
+		defer inBackground.Add(-1)
+		defer cancel()
+		for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			if try() {
+				return
+			}
+		}
+	}()
+}
+
 func repeat(ctx context.Context, until time.Time, try func(context.Context) error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

@@ -39,9 +39,7 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 		}
 		if err != nil || ctx.Err() != nil {
 			// After a lost answer or a cancellation, this request may hold the row, so release the row.
-			clean, cancel := locks.CleanUp(ctx)
-			defer cancel()
-			_ = locks.GiveBack(clean, unsureUntil(err, lease), func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
+			giveUp(ctx, err, lease, func(ctx context.Context) error { return l.release(ctx, r.Key, owner) })
 			if ctx.Err() != nil {
 				return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
 			}
@@ -63,12 +61,15 @@ func (l *dbRow) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, erro
 	}
 }
 
-// unsureUntil returns the time until which a failed try may hold the row.
-func unsureUntil(err error, lease time.Duration) time.Time {
-	if err == nil || !locks.Sent(err) {
-		return time.Time{}
+// giveUp frees what an acquisition has taken that failed with err. Without an answer, MySQL may execute it later.
+func giveUp(ctx context.Context, err error, lease time.Duration, free func(context.Context) error) {
+	if err != nil && locks.Sent(err) {
+		locks.Sweep(ctx, time.Minute+lease, free)
+		return
 	}
-	return time.Now().Add(lease)
+	clean, cancel := locks.CleanUp(ctx)
+	defer cancel()
+	_ = locks.GiveBack(clean, time.Time{}, free)
 }
 
 // take tries once to take the row. It returns the epoch of the grant, or 0 if the row is held.

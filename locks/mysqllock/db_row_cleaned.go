@@ -38,9 +38,7 @@ func (l *dbRowCleaned) Acquire(ctx context.Context, r locks.Request) (*locks.Loc
 		done()
 		if err != nil || ctx.Err() != nil {
 			// The row names its owner. So it can be deleted even if the answer to the INSERT was lost.
-			clean, cancel := locks.CleanUp(ctx)
-			defer cancel()
-			_ = locks.GiveBack(clean, unsureUntil(err, limit), func(ctx context.Context) error {
+			giveUp(ctx, err, limit, func(ctx context.Context) error {
 				return l.remove(ctx, "lock_name = ? AND thread_name = ?", r.Key, thread)
 			})
 			if ctx.Err() != nil {

@@ -175,16 +175,13 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 // quit deletes the waiter's row, even if the INSERT got no answer, lest it block later waiters for
 // a lease. If the server does not answer, quit repeats the deletion in the background.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	until := time.Now().Add(p.lease)
-	if p.id == 0 && !locks.Sent(why) {
-		until = time.Time{} // there can be no row
+	if p.id != 0 {
+		clean, cancel := locks.CleanUp(ctx)
+		defer cancel()
+		_ = locks.GiveBack(clean, time.Now().Add(p.lease), func(ctx context.Context) error { return l.leave(ctx, p.id) })
+		return
 	}
-	_ = locks.GiveBack(clean, until, func(ctx context.Context) error {
-		if p.id != 0 {
-			return l.leave(ctx, p.id)
-		}
+	giveUp(ctx, why, p.lease, func(ctx context.Context) error {
 		// The INSERT may still run in the server, even if its connection has ended. Until the
 		// INSERT ends, it locks the queue's row of db_turnstile, so wait for that row.
 		if err := l.db.WithContext(ctx).Exec("SELECT lock_name FROM db_turnstile WHERE lock_name = ? FOR UPDATE", p.key).Error; err != nil {
@@ -195,15 +192,21 @@ func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 }
 
 func (l *dbRowFair) Clear(ctx context.Context, key string) error {
-	return l.remove(ctx, "lock_name = ?", key)
+	if err := l.remove(ctx, "lock_name = ?", key); !errors.Is(err, locks.ErrNotHeld) {
+		return err
+	}
+	return nil
 }
 
 // remove reads the rows, and then deletes each row by its id. A DELETE by key would lock the gaps
-// between the rows, and could deadlock with a DELETE by id.
+// between the rows, and could deadlock with a DELETE by id. Without such a row, it returns ErrNotHeld.
 func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error {
 	var ids []int64
 	if err := l.db.WithContext(ctx).Raw("SELECT id FROM db_queue WHERE "+where, args...).Scan(&ids).Error; err != nil {
 		return err
+	}
+	if len(ids) == 0 {
+		return locks.ErrNotHeld
 	}
 	for _, id := range ids {
 		if err := l.leave(ctx, id); err != nil && !errors.Is(err, locks.ErrNotHeld) {

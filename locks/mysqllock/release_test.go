@@ -100,3 +100,39 @@ func TestReleaseLostAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestLateAcquisition lets MySQL execute the statement of an acquisition after its clean-up, as it may after a
+// hang. The lock must be free soon, not after the lease of one hour.
+func TestLateAcquisition(t *testing.T) {
+	t.Parallel()
+	link, db := viaLink(t)
+	own := database(t, "")
+	for id, statement := range map[string]string{
+		"db-row": "UPDATE db_lock", "db-row-fair": "INSERT INTO db_queue", "db-row-cleaned": "INSERT INTO db_lock_cleaned",
+	} {
+		t.Run(id, func(t *testing.T) {
+			locker := func(db *gorm.DB) locks.Locker {
+				if id == "db-row-cleaned" {
+					return DBRowCleaned(db, time.Hour)
+				}
+				return released(db)[id]
+			}
+			key := newKey()
+			if err := acquire(t, locker(own), request(key, "before", 0, 0)).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			late, free := link.HoldNext(statement)
+			failed := make(chan error, 1)
+			go func() {
+				_, err := locker(db).Acquire(t.Context(), request(key, "late", 0, 0))
+				failed <- err
+			}()
+			<-late
+			if err := <-failed; !errors.Is(err, stock.ErrUnavailable) {
+				t.Errorf("without an answer: %v", err)
+			}
+			free()
+			acquire(t, locker(own), request(key, "next", 30*time.Second, 0))
+		})
+	}
+}
