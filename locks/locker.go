@@ -15,7 +15,8 @@ type Locker interface {
 	Card() api.Card
 	// Acquire tries once, then waits until the lock is granted. It returns ErrNotAcquired
 	// when ctx ends or r.Wait has passed. It returns stock.Unavailable when the backend cannot
-	// be used. A failed Acquire leaves no lock and no waiter in the backend.
+	// be used. A failed Acquire leaves no lock and no waiter in the backend, unless the backend
+	// cannot be reached for the clean-up either. They then end with their lease.
 	Acquire(ctx context.Context, r Request) (*Lock, error)
 }
 

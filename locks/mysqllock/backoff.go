@@ -2,6 +2,7 @@ package mysqllock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,6 +39,9 @@ func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began
 func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, attempt func(left time.Duration) error) error {
 	for {
 		err := attempt(b.left())
+		if ended := (*locks.WaitEnded)(nil); errors.As(err, &ended) {
+			return locks.NotAcquired(ctx, ended.Key, o.Wait) // the attempt knows only the rest of the wait
+		}
 		if !stock.IsContention(err) {
 			return err
 		}

@@ -3,6 +3,7 @@ package mysqllock
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,13 @@ func TestForUpdateWaiters(t *testing.T) {
 func TestForUpdateOutlastsInnoDB(t *testing.T) {
 	db := database(t, "")
 	s, product := ForUpdate(db), newProduct(t, db, 5)
+	locked := newProduct(t, db, 5)
+	unlock := lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", locked)
+	defer unlock()
+	_, err := s.Deduct(t.Context(), stock.Order{Product: locked, Qty: 1, Owner: "patient", Wait: 2200 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "within 2.2s") { // not what InnoDB has left of it
+		t.Errorf("after a wait of 2.2s: %v", err)
+	}
 	time.AfterFunc(2500*time.Millisecond, lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product))
 	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "patient", Wait: 20 * time.Second})
 	if err != nil || r.Remaining != 4 || r.Retries == 0 {

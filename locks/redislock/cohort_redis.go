@@ -28,8 +28,8 @@ func cohortRedisCard() api.Card {
 		ZH: "拿到 redis 锁的副本先在自己的等待者之间接力，最多 64 次或 50 毫秒，再让给别的副本。",
 	}
 	card.When = api.Text{
-		EN: "Choose it instead of `redis` if many requests of each replica wait for the same key: most grants then need no request to Redis.",
-		ZH: "每个副本都有许多请求在等同一把锁时，用它代替 `redis`：多数加锁不必再访问 Redis。",
+		EN: "Choose it instead of `redis` if many requests of each replica wait for the same key: most grants without a fence then need no request to Redis.",
+		ZH: "每个副本都有许多请求在等同一把锁时，用它代替 `redis`：不带栅栏号时，多数加锁不必再访问 Redis。",
 	}
 	return card
 }

@@ -28,8 +28,8 @@ func cohortRedlockCard() api.Card {
 		ZH: "拿到红锁的副本先在自己的等待者之间接力，最多 200 次或 100 毫秒，再让给别的副本。",
 	}
 	card.When = api.Text{
-		EN: "Choose it instead of `redlock` if many requests of each replica wait for the same key: most grants then need no request to the masters.",
-		ZH: "每个副本都有许多请求在等同一把锁时，用它代替 `redlock`：多数加锁不必再访问 Redis 节点。",
+		EN: "Choose it instead of `redlock` if many requests of each replica wait for the same key: most grants without a fence then need no request to the masters.",
+		ZH: "每个副本都有许多请求在等同一把锁时，用它代替 `redlock`：不带栅栏号时，多数加锁不必再访问 Redis 节点。",
 	}
 	return card
 }

@@ -87,9 +87,16 @@ func (l *redlock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 func (l *redlock) lock(ctx context.Context, r locks.Request, m *mutex, lease time.Duration, asked time.Time) (*locks.Lock, error) {
 	grant := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew,
-		Renew:        m.extend,
-		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) { return l.fences.mint(ctx, r.Key, floor) },
-		Release:      func(ctx context.Context) error { return m.unlock(ctx, time.Now().Add(lease)) },
+		Renew: m.extend,
+		AdvanceFence: func(ctx context.Context, floor int64) (int64, error) {
+			fence, err := l.fences.mint(ctx, r.Key, floor)
+			if err == nil {
+				// DANGER: without this renewal, a holder whose lock is gone would get a fence above its successor's.
+				err = m.extend(ctx)
+			}
+			return fence, err
+		},
+		Release: func(ctx context.Context) error { return m.unlock(ctx, time.Now().Add(lease)) },
 	}
 	if r.Fenced {
 		fence, err := l.fences.mint(ctx, r.Key, 0)

@@ -326,3 +326,21 @@ func lined(t *testing.T, n int) ([]redis.UniversalClient, []*lockstest.Link) {
 	}
 	return nodes, links
 }
+
+// TestStaleHolderGetsNoFence deletes the lock of a holder, and grants it again. The first holder, whose lease has
+// not ended, must not get a fence above its successor's.
+func TestStaleHolderGetsNoFence(t *testing.T) {
+	l := Redlock(masters(t, servers), time.Minute)
+	key := newKey()
+	fenced := request(key, "first", 0, 0)
+	fenced.Fenced = true
+	stale := acquire(t, l, fenced)
+	if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	fenced.Owner = "second"
+	next := acquire(t, Redlock(masters(t, servers), time.Minute), fenced) // of another replica
+	if err := stale.AdvanceFence(t.Context(), next.Fence()); !errors.Is(err, locks.ErrNotHeld) || stale.Fence() >= next.Fence() {
+		t.Errorf("the stale holder has fence %d, the next one %d: %v", stale.Fence(), next.Fence(), err)
+	}
+}
