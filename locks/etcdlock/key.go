@@ -9,6 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"oversell/locks"
 )
@@ -39,12 +41,19 @@ func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time
 // queue creates the key and returns the preceding lock key, or "" if this key is the first.
 func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err error) {
 	put := clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))
-	answer, err := k.client.Txn(ctx).Then(put, k.list(2)).Commit()
+	var answer *clientv3.TxnResponse
+	for range k.client.Endpoints() { // another member each time: one may hang
+		answer, err = k.client.Txn(ctx).Then(put, k.list(2)).Commit()
+		if status.Code(err) != codes.Unavailable {
+			break
+		}
+	}
 	if err != nil {
 		return "", ended(err)
 	}
-	k.created, k.seen = answer.Header.Revision, answer.Header.Revision
-	before, further, err := k.pick((*clientv3.GetResponse)(answer.Responses[1].GetResponseRange()))
+	keys := (*clientv3.GetResponse)(answer.Responses[1].GetResponseRange())
+	k.created, k.seen = keys.Kvs[0].CreateRevision, answer.Header.Revision // a try without an answer may have created it
+	before, further, err := k.pick(keys)
 	if further {
 		return k.before(ctx)
 	}

@@ -75,11 +75,15 @@ func (c connection) ExecContext(_ context.Context, query string, args []driver.N
 	var name string
 	var execute func()
 	switch query {
-	case "UPDATE db_stock SET count = ? WHERE id = ?":
-		name, execute = "write the stock", func() { row.count, affected = int(n[0]), 1 }
-	case "UPDATE db_stock SET count = ? WHERE id = ? AND fence = ?":
+	case "UPDATE db_stock SET count = ? WHERE id = ? AND version = ?":
+		name, execute = "write the stock", func() {
+			if row.version == n[2] {
+				row.count, affected = int(n[0]), 1
+			}
+		}
+	case "UPDATE db_stock SET count = ? WHERE id = ? AND version = ? AND fence = ?":
 		name, execute = "write the stock, fenced", func() {
-			if row.fence == n[2] {
+			if row.version == n[2] && row.fence == n[3] {
 				row.count, affected = int(n[0]), 1
 			}
 		}
@@ -105,9 +109,9 @@ func (c connection) QueryContext(_ context.Context, query string, _ []driver.Nam
 	var failed error
 	read := func() { seen, failed = c.w.readRow() }
 	switch {
-	case query == "SELECT fence FROM db_stock WHERE id = ?":
+	case query == "SELECT version, fence FROM db_stock WHERE id = ?":
 		err := c.ask("read the fence", false, read)
-		return &rows{columns: []string{"fence"}, values: []driver.Value{seen.fence}}, cmp.Or(err, failed)
+		return &rows{columns: []string{"version", "fence"}, values: []driver.Value{seen.version, seen.fence}}, cmp.Or(err, failed)
 	case strings.HasPrefix(query, "SELECT * FROM `db_stock` WHERE `db_stock`.`id` = ?"):
 		err := c.ask("read the stock", false, read)
 		return &rows{
