@@ -42,7 +42,7 @@ func grantKey(ctx context.Context, client *clientv3.Client, dir string, ttl time
 func (k *leasedKey) queue(ctx context.Context, owner string) (before string, err error) {
 	put := clientv3.OpPut(k.name, owner, clientv3.WithLease(k.lease))
 	var answer *clientv3.TxnResponse
-	for range k.client.Endpoints() { // another member each time: one may hang
+	for range max(1, len(k.client.Endpoints())) { // another member each time: one may hang
 		answer, err = k.client.Txn(ctx).Then(put, k.list(2)).Commit()
 		if status.Code(err) != codes.Unavailable {
 			break
