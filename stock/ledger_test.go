@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/migrations"
@@ -135,4 +137,35 @@ func TestNoConnectionForALostLock(t *testing.T) {
 		t.Errorf("want cancelled, got %v", err)
 	}
 	giveBack()
+}
+
+// TestSessionVariables opens the pools as a server would whose sessions begin with other values. Every variable
+// on which the code relies must be set, and a single statement must be committed.
+func TestSessionVariables(t *testing.T) {
+	t.Parallel()
+	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
+	dsn := r.Addresses().MySQL + "?autocommit=0&sql_mode='ANSI_QUOTES'&time_zone='%2B05:30'"
+	own, err := stock.Open(dsn, 2)
+	must(t, err)
+	resets, err := stock.OpenForResets(dsn)
+	must(t, err)
+	for name, db := range map[string]*gorm.DB{"sales": own, "resets": resets} {
+		pool, err := db.DB()
+		must(t, err)
+		t.Cleanup(func() { _ = pool.Close() })
+		var autocommit int
+		var mode, zone, variable, isolation string
+		must(t, db.Raw("SELECT @@autocommit, @@sql_mode, @@time_zone").Row().Scan(&autocommit, &mode, &zone))
+		must(t, db.Raw("SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Row().Scan(&variable, &isolation))
+		if autocommit != 1 || mode != "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION" || zone != "+00:00" || isolation != "REPEATABLE-READ" {
+			t.Errorf("%s: autocommit=%d, sql_mode=%s, time_zone=%s, isolation %s", name, autocommit, mode, zone, isolation)
+		}
+	}
+	pool, err := own.DB()
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool))
+	must(t, stock.NewLedger(own).Add(t.Context(), 4711))
+	if _, err := stock.NewLedger(resets).Read(t.Context(), 4711); err != nil {
+		t.Errorf("another connection does not see what was answered: %v", err)
+	}
 }

@@ -17,6 +17,14 @@ import (
 // lockWait is the MySQL variable that limits, in seconds, how long a statement waits for a row.
 const lockWait = "innodb_lock_wait_timeout"
 
+// reliedOn are the variables of a session on which the code relies, whatever the server or the DSN says. Without
+// autocommit, a single statement would be answered and never committed. The isolation level is in statements.
+var reliedOn = map[string]string{ //nolint:gochecknoglobals // a table, never written
+	"autocommit": "1",
+	"sql_mode":   "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+	"time_zone":  "'+00:00'",
+}
+
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so
 // when necessary. The format of dsn is user:password@tcp(host:port)/database. Several hosts, separated
 // by commas, are the nodes of a Galera cluster.
@@ -99,6 +107,9 @@ func Connector(dsn string) (driver.Connector, error) {
 	}
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
+	}
+	for name, value := range reliedOn {
+		cfg.Params[name] = value
 	}
 	// By default, InnoDB keeps a statement in a row's queue for 2 s, even if its client has gone. A
 	// client that may wait longer sends the statement again.

@@ -31,6 +31,10 @@ func beginStatement(ctx context.Context, query string) (end func(error)) {
 // stands below gorm and database/sql, so it also records BEGIN and COMMIT.
 type statements struct{ driver.Connector }
 
+// isolation is the level of each transaction that sets no other one. MySQL and MariaDB have different variables
+// for it, so it cannot be in reliedOn.
+const isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
 // Connect returns a connection that records its statements. Its error is a notConnected.
 func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := s.Connector.Connect(ctx)
@@ -38,6 +42,10 @@ func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, &notConnected{err}
 	}
 	if full, ok := conn.(fullConn); ok {
+		if _, err := full.ExecContext(ctx, isolation, nil); err != nil {
+			_ = conn.Close()
+			return nil, &notConnected{err}
+		}
 		return statementConn{full}, nil
 	}
 	return conn, nil
