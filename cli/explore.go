@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
@@ -88,7 +87,6 @@ func exploreCommand() *cobra.Command {
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.every {
-				redis.SetLogger(silent{})
 				debug.SetGCPercent(garbage)
 				return flags.all(cmd, args)
 			}
@@ -96,7 +94,6 @@ func exploreCommand() *cobra.Command {
 			if err := flags.check(); err != nil {
 				return err
 			}
-			redis.SetLogger(silent{})
 			debug.SetGCPercent(garbage)
 			if flags.reallyAgain() {
 				return flags.onServers(cmd)
@@ -127,11 +124,6 @@ func exploreCommand() *cobra.Command {
 	flags.files.add(f, "html", "write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
 	return cmd
 }
-
-// silent drops the messages that go-redis prints about broken connections, which are faults here.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 func (f *exploreFlags) check() error {
 	if err := checkStrategies([]string{f.trial.Strategy}); err != nil {

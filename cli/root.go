@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
@@ -53,6 +54,7 @@ func Main(program string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	logging.Disable() // go-redis prints the errors that it also returns
 	root := rootCommand(program)
 	root.SetArgs(args)
 	return printError(os.Stderr, program, root.ExecuteContext(ctx))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -26,13 +26,8 @@ const (
 
 var servers *rig.Rig
 
-// silent discards the log of the Redis client, which also returns the logged errors.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable() // the client also returns the errors
 	binary, err := filepath.Abs("../bin/oversell")
 	if err != nil {
 		panic(err)

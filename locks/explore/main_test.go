@@ -1,11 +1,10 @@
 package explore
 
 import (
-	"context"
 	"runtime/debug"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -16,15 +15,10 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable()        // the client also returns the errors
 	debug.SetGCPercent(1000) // as the command does: a schedule leaves a lot, and keeps little
 	rigtest.MainWith(m, rigtest.Guest(rig.Config{MySQL: true}), func(r *rig.Rig) { servers = r })
 }
-
-// silent drops go-redis's own messages, since the errors also reach the callers.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // migrated creates the tables in the database of the test servers, and returns its address.
 func migrated(t *testing.T) string {

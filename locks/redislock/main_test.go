@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -15,13 +16,8 @@ import (
 
 var servers *rig.Rig
 
-// silent discards the log of the Redis driver. The driver also returns each error to its caller.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable() // the client also returns the errors
 	rigtest.MainWith(m, rig.Config{Redis: 5}, func(r *rig.Rig) { servers = r })
 }
 
