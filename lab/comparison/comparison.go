@@ -100,6 +100,9 @@ func (p Plan) Validate() error {
 			return planError{fmt.Errorf("sweep: %w", err)}
 		}
 	}
+	if err := load.CheckOpenFiles(slices.Max(append([]int{p.Clients}, p.Sweep...))); err != nil {
+		return planError{err}
+	}
 	return nil
 }
 

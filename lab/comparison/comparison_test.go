@@ -63,11 +63,12 @@ func (s *fakeService) put(w http.ResponseWriter, r *http.Request) {
 		reply(w, 400, map[string]any{"outcome": "bad_request"})
 		return
 	}
-	s.count, s.version, s.sales = body.Count, 0, 0
+	s.count, s.version, s.sales = body.Count, s.version+1, 0
+	after := s.version
 	if s.onReset != nil {
 		s.onReset(s)
 	}
-	reply(w, 200, map[string]any{"id": 1, "count": body.Count, "version": 0, "fence": 0, "warnings": s.warnings})
+	reply(w, 200, map[string]any{"id": 1, "count": body.Count, "version": after, "fence": 0, "warnings": s.warnings})
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -250,8 +251,8 @@ func TestRunRejectsStockThatWasNotReset(t *testing.T) {
 		service *fakeService
 		want    string
 	}{
-		"another client buys": {&fakeService{onReset: func(s *fakeService) { s.count-- }}, "count 19, version 0"},
-		"version kept":        {&fakeService{onReset: func(s *fakeService) { s.version = 7 }}, "version 7"},
+		"another client buys":   {&fakeService{onReset: func(s *fakeService) { s.count-- }}, "count 19, version 1"},
+		"another client resets": {&fakeService{onReset: func(s *fakeService) { s.version = 7 }}, "version 7"},
 		"mysql down": {&fakeService{onRead: func(_ *fakeService, w http.ResponseWriter) bool {
 			reply(w, 503, map[string]any{"outcome": "unavailable", "backend": "mysql", "detail": "mysql is unavailable: connection refused"})
 			return true

@@ -53,9 +53,9 @@ func reset(ctx context.Context, service api.Client, strategy string, count int) 
 	if err != nil {
 		return got, fmt.Errorf("read the stock after the reset: %w", err)
 	}
-	if got.Count != count || got.Version != 0 || got.Fence != 0 {
-		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, 0, 0. Does another client use this lab?",
-			got.Count, got.Version, got.Fence, count)
+	if got.Count != count || got.Version != set.Version || got.Fence != 0 {
+		return got, fmt.Errorf("the stock was not reset: count %d, version %d, fence %d instead of %d, %d, 0. Does another client use this lab?",
+			got.Count, got.Version, got.Fence, count, set.Version)
 	}
 	got.Warnings = set.Warnings
 	return got, nil
