@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
 )
@@ -54,6 +55,7 @@ func Main(program string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	load.RaiseOpenFiles()
 	logging.Disable() // go-redis prints the errors that it also returns
 	root := rootCommand(program)
 	root.SetArgs(args)

@@ -145,7 +145,7 @@ func TestPorts(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	one.release()
-	if two.reserve(first) {
+	if two.reserve(first) == nil {
 		t.Error("reserved a port on which a server listens")
 	}
 }

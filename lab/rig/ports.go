@@ -1,10 +1,12 @@
 package rig
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"syscall"
 )
 
 // The rig's ports are above those of well-known services, and below the ports that the system gives
@@ -20,34 +22,38 @@ type ports struct{ held []net.PacketConn }
 
 // take reserves the preferred port if it is free, else any free port. 0 means no preference.
 func (p *ports) take(preferred int) (int, error) {
-	if preferred > 0 && p.reserve(preferred) {
+	if preferred > 0 && p.reserve(preferred) == nil {
 		return preferred, nil
 	}
 	// A random start keeps rigs that start at the same time from trying the same ports.
 	n := lastPort - firstPort + 1
 	start := rand.IntN(n) //nolint:gosec // not a secret
 	for i := range n {
-		if port := firstPort + (start+i)%n; p.reserve(port) {
+		port := firstPort + (start+i)%n
+		switch err := p.reserve(port); {
+		case err == nil:
 			return port, nil
+		case errors.Is(err, syscall.EMFILE):
+			return 0, errors.New("rig: the limit of open files is too low for a lab: raise it, with ulimit -n 1024")
 		}
 	}
 	return 0, fmt.Errorf("rig: no free port from %d to %d", firstPort, lastPort)
 }
 
 // reserve holds port if no rig holds it and no server listens on it.
-func (p *ports) reserve(port int) bool {
+func (p *ports) reserve(port int) error {
 	udp, err := net.ListenPacket("udp4", hostPort(port)) //nolint:noctx // binding does not block
 	if err != nil {
-		return false
+		return err
 	}
 	tcp, err := net.Listen("tcp4", hostPort(port)) //nolint:noctx // binding does not block
 	if err != nil {
 		_ = udp.Close()
-		return false
+		return err
 	}
 	_ = tcp.Close()
 	p.held = append(p.held, udp)
-	return true
+	return nil
 }
 
 // release gives all ports back. The servers must have ended.
