@@ -391,3 +391,21 @@ func helper(t *testing.T) { rigtest.Nightly(t, "helper") }
 		t.Errorf("uncovered = %q, want %q", found, want)
 	}
 }
+
+// TestLineEndings checks that Git checks out every text file with LF on every system: see .gitattributes.
+func TestLineEndings(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--eol").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for _, line := range lines {
+		if !strings.Contains(line, "eol=lf") && !strings.Contains(line, "attr/-text") || strings.Contains(line, "crlf") {
+			t.Error(line)
+		}
+	}
+	if len(lines) < 500 {
+		t.Errorf("only %d files", len(lines))
+	}
+}

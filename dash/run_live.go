@@ -3,7 +3,6 @@ package dash
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,7 +120,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 	for _, base := range w.runs.s.Lab.Replicas {
 		w.sampling.Go(func() {
-			_ = api.Client{Base: base, Token: w.runs.s.Lab.Token, HTTP: http.DefaultClient}.Follow(ctx, l.follow)
+			_ = api.Client{Base: base, Token: w.runs.s.Lab.Token, HTTP: w.runs.s.catalogue.nginx.HTTP}.Follow(ctx, l.follow)
 		})
 	}
 }
@@ -146,7 +145,7 @@ func (w *watch) readStock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	sold := int(w.live.sold.Load())
-	nginx := api.Client{Base: w.plan.Target, HTTP: http.DefaultClient}
+	nginx := api.Client{Base: w.plan.Target, HTTP: w.runs.s.catalogue.nginx.HTTP}
 	left, err := nginx.Count(ctx, w.now.Strategy, 1)
 	if err != nil {
 		w.live.count.Store(nil)

@@ -7,6 +7,7 @@ docker info >/dev/null 2>&1 || {
 	echo "up: no Docker engine answers: install Docker 25 or newer, or start it; without Docker: make lab" >&2
 	exit 1
 }
+chmod a+r nginx/nginx.conf # the container's user must read it, also after a clone with umask 077
 log=$(mktemp)
 trap 'rm -f "$log" "$log.failed"' EXIT
 { docker compose up --build --wait "$@" 2>&1 || : >"$log.failed"; } | tee "$log"

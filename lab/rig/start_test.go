@@ -45,6 +45,7 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 		filepath.Join(tmp, `a"b`):     `has '"' in its path`,
 		filepath.Join(tmp, "a'b"):     `has '\'' in its path`,
 		filepath.Join(tmp, "a;b$c"):   `has ';' in its path`,
+		filepath.Join(tmp, "临时"):      `has '临' in its path`,
 	} {
 		if want[0] == 'h' {
 			must(t, os.Mkdir(dir, 0o700))
@@ -57,18 +58,20 @@ func TestUnfitTemporaryFolder(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that the error of Start names a full disk as the cause. The last lines of a
-// server's log, which are also in the error, do not name it.
+// TestFullDisk checks that the error of Start names a full disk as the cause, or one without inodes. The last
+// lines of a server's log, which are also in the error, do not name it.
 func TestFullDisk(t *testing.T) {
-	tmp := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", tmp).CombinedOutput(); err != nil {
-		t.Skipf("a small disk is mounted by root, on Linux: %v, %s", err, out)
-	}
-	t.Cleanup(func() { must(t, syscall.Unmount(tmp, 0)) })
-	t.Setenv("TMPDIR", tmp)
-	_, err := rig.Start(t.Context(), rig.Config{MySQL: true})
-	if err == nil || !strings.Contains(err.Error(), "MB are left on the disk of "+tmp) || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
-		t.Errorf("the error does not name the cause: %v", err)
+	for option, want := range map[string]string{"size=20m": "MB are left on the disk of ", "nr_inodes=60": "no room for more files"} {
+		tmp := t.TempDir()
+		if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", option, "tmpfs", tmp).CombinedOutput(); err != nil {
+			t.Skipf("a small disk is mounted by root, on Linux: %v, %s", err, out)
+		}
+		t.Cleanup(func() { must(t, syscall.Unmount(tmp, 0)) })
+		t.Setenv("TMPDIR", tmp)
+		_, err := rig.Start(t.Context(), rig.Config{MySQL: true})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
+			t.Errorf("%s: the error does not name the cause: %v", option, err)
+		}
 	}
 }
 
@@ -76,12 +79,12 @@ func TestFullDisk(t *testing.T) {
 // working folder, although servers run in other folders.
 func TestRelativeTemporaryFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, os.Mkdir("临时", 0o700))
-	t.Setenv("TMPDIR", "临时")
+	must(t, os.Mkdir("scratch", 0o700))
+	t.Setenv("TMPDIR", "scratch")
 	cfg := everything()
 	cfg.Replicas = 1
 	r := rigtest.Start(t, cfg)
-	if !filepath.IsAbs(r.Dir()) || filepath.Base(filepath.Dir(r.Dir())) != "临时" {
+	if !filepath.IsAbs(r.Dir()) || filepath.Base(filepath.Dir(r.Dir())) != "scratch" {
 		t.Errorf("the folder is %s", r.Dir())
 	}
 }

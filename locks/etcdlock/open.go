@@ -49,7 +49,7 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 		MaxUnaryRetries: attempts,
 		// A member that hangs, or a connection that is half open: gRPC closes it after 12 s. It allows no shorter time.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 2 * time.Second,
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+		DialOptions: []grpc.DialOption{grpc.WithNoProxy(), grpc.WithConnectParams(grpc.ConnectParams{
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
