@@ -3,7 +3,9 @@ package zklock
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"path"
 	"strings"
@@ -134,14 +136,23 @@ func (h *hosts) Connected() {
 }
 
 // lastError is a logger for the driver. It keeps the last error, because the driver only logs why
-// it cannot connect. A request then fails with ErrNoServer.
-type lastError struct{ err atomic.Pointer[error] }
+// it cannot connect. A request then fails with ErrNoServer. It also keeps the session time-out that the server
+// has granted, which the driver logs before it sends the first request of a session.
+type lastError struct {
+	err     atomic.Pointer[error]
+	granted atomic.Int32 // ms
+}
 
-// Printf keeps the error among the values. It formats nothing.
-func (l *lastError) Printf(_ string, values ...any) {
+// Printf keeps the error among the values, except the usual end of a connection. It formats nothing.
+func (l *lastError) Printf(format string, values ...any) {
 	for _, v := range values {
-		if err, ok := v.(error); ok {
+		if err, ok := v.(error); ok && !errors.Is(err, io.EOF) {
 			l.err.Store(&err)
+		}
+	}
+	if strings.HasPrefix(format, "authenticated: id=%d, timeout=%d") {
+		if granted, ok := values[1].(int32); ok {
+			l.granted.Store(granted)
 		}
 	}
 }

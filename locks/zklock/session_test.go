@@ -35,3 +35,20 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("no deadline became %v", none)
 	}
 }
+
+// TestGrantedTimeout asks for a longer session time-out than the server grants. From the first lock on, holders
+// must count with the granted one.
+func TestGrantedTimeout(t *testing.T) {
+	t.Parallel()
+	s := session(t, server(), 5*time.Minute)
+	h := acquire(t, ZK(s), request(newKey(), "owner", time.Minute))
+	if s.lease() != time.Minute { // maxSessionTimeout of the lab's server
+		t.Errorf("the session counts with %v", s.lease())
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if shorter := session(t, server(), 5*time.Second); shorter.lease() != 5*time.Second {
+		t.Errorf("a shorter one counts with %v", shorter.lease())
+	}
+}
