@@ -24,6 +24,7 @@ type clients struct {
 	reads    *sql.DB  // of a follower that serves reads of the stock, or nil
 	resets   *gorm.DB // of the same database, for resets of the stock
 	migrated atomic.Bool
+	schema   atomic.Pointer[error] // why the last migration failed, or nil
 }
 
 func openBackends(s settings) (*clients, error) {
@@ -85,10 +86,18 @@ func (c *clients) pings() []handlers.Backend {
 			if err != nil {
 				return err
 			}
-			if err := pool.PingContext(ctx); err != nil || c.migrated.Load() {
+			if err := pool.PingContext(ctx); err != nil {
 				return err
 			}
-			return errors.New("reachable, but the schema is not up to date yet")
+			if why := c.schema.Load(); why != nil {
+				return *why
+			}
+			if !c.migrated.Load() {
+				return errors.New("reachable, but the schema is not up to date yet")
+			}
+			// A write that finds no row, because a server that is read-only answers a ping.
+			_, err = pool.ExecContext(ctx, "UPDATE db_stock SET count = count WHERE id = 0")
+			return err
 		}},
 		{
 			Name: "redis", Ping: func(ctx context.Context) error { return redislock.Ping(ctx, c.Redis) },
@@ -114,7 +123,7 @@ func (c *clients) pings() []handlers.Backend {
 func (c *clients) pingMajority(ctx context.Context) error {
 	answers := make(chan error, len(c.Redlock))
 	for _, master := range c.Redlock {
-		go func() { answers <- master.Ping(ctx).Err() }()
+		go func() { answers <- redislock.PingMaster(ctx, master) }()
 	}
 	var down []error
 	for range c.Redlock {

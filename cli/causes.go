@@ -53,7 +53,17 @@ func causes() []cause {
 		{says("etcdserver: permission denied"), "the user of {user} has too few rights: grant readwrite on the prefix /oversell/etcd/"},
 		{says("WRONGPASS", "invalid password"), "the server refused the user: correct the user or the password in {user}"},
 		{says("NOAUTH"), "the server requires a password: add it to {user}"},
+		{says("of the channels used as arguments", "permissions to access a channel"), "the user may not use the channels of the locks, so waiters must poll: extend its ACL by &*"},
 		{says("NOPERM"), "the user has too few rights: extend its ACL"},
+
+		// Servers that reject writes.
+		{says("READONLY"), "the server is a replica, which rejects writes: name its master in {address}"},
+		{says("OOM command not allowed"), "the server's memory is full: raise its maxmemory, or delete data"},
+		{says("NOREPLICAS"), "the server rejects writes, because too few of its replicas are connected: start them, or lower min-replicas-to-write"},
+		{says("MISCONF"), "the server rejects writes, because it cannot save its data: make room on its disk, and see its log"},
+		{says("LOADING"), "the server is reading its data from the disk: wait"},
+		{says("CLUSTERDOWN"), "the cluster rejects writes, because a part of it is down: start the missing masters"},
+		{number(1290, 1836), "the server is read-only: name the primary in {address}, or set read_only off"},
 
 		// Several servers.
 		{says("it is no node of Galera"), "a server in {address} is no node of Galera: several hosts must be the nodes of one Galera cluster"},

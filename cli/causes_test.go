@@ -3,9 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"net"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -63,4 +67,64 @@ func TestRedisCauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(cluster.Addresses().SingleRedis, "some masters of the cluster are missing: start them, or let their replicas take over (")
+}
+
+// ownRedis starts a Redis with all commands, which those of a lab do not have. It returns its host:port.
+func ownRedis(t *testing.T) string {
+	t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	server := exec.CommandContext(t.Context(), "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Wait() }) // ended by the test's context
+	return addr
+}
+
+// TestRejectedWrites checks what /readyz says about a Redis that answers, but rejects what a sale sends.
+func TestRejectedWrites(t *testing.T) {
+	t.Parallel()
+	server := ownRedis(t)
+	url := "redis://" + server
+	open := func(url string) redis.UniversalClient {
+		c, err := redislock.Open(url, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	c := open(url)
+	for began := time.Now(); c.Ping(t.Context()).Err() != nil && time.Since(began) < time.Minute; {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, test := range []struct {
+		set, undo []any
+		url, want string
+	}{
+		{[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}, url, "the server's memory is full"},
+		{[]any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}, url, "the server rejects writes, because too few of its replicas"},
+		{[]any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"}, url, "the server is a replica, which rejects writes: name its master in REDIS_URL"},
+		{[]any{"ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "resetchannels"}, []any{"ACL", "SETUSER", "app", "allchannels"},
+			"redis://app:secret@" + server, "the user may not use the channels of the locks"},
+	} {
+		if err := c.Do(t.Context(), test.set...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := explain("redis", redislock.Ping(t.Context(), open(test.url))); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.set, err, test.want)
+		}
+		if err := c.Do(t.Context(), test.undo...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := redislock.Ping(t.Context(), open(test.url)); err != nil {
+			t.Errorf("after %v: %v", test.undo, err)
+		}
+	}
 }

@@ -238,6 +238,11 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 		err := pool.PingContext(ctx)
 		if err == nil {
 			err = migrations.Up(ctx, pool)
+			if errors.Is(err, migrations.ErrForeign) {
+				clients.schema.Store(&err)
+			} else {
+				clients.schema.Store(nil)
+			}
 		}
 		if err == nil {
 			clients.migrated.Store(true)

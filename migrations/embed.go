@@ -16,8 +16,12 @@ import (
 var files embed.FS
 
 // Up applies the missing migrations. A lock lets only one replica apply them at a time, because
-// MySQL commits each DDL statement at once. If the replica is killed, its lock expires.
+// MySQL commits each DDL statement at once. If the replica is killed, its lock expires. It changes nothing and
+// returns ErrForeign if a table of another program is in the way.
 func Up(ctx context.Context, db *sql.DB) error {
+	if err := check(ctx, db); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
 	locker, err := lock.NewMySQLTableLocker(
 		lock.WithTableLeaseDuration(10*time.Second),
 		lock.WithTableHeartbeatInterval(2*time.Second),

@@ -77,12 +77,30 @@ const bufferSize = 8192
 // ErrPartOfCluster means that some slots of a cluster have no master, or most masters are missing.
 var ErrPartOfCluster = errors.New("a part of the cluster is down")
 
-// Ping returns nil if the Redis answers, or if each master of the cluster answers and each slot has one.
+// Ping returns nil if the Redis carries out what a lock needs, a write and a message, and if each master of a
+// cluster answers and each slot has one.
 func Ping(ctx context.Context, c redis.UniversalClient) error {
-	cluster, ok := c.(*redis.ClusterClient)
-	if !ok {
-		return c.Ping(ctx).Err()
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		if err := pingCluster(ctx, cluster); err != nil {
+			return err
+		}
 	}
+	if err := PingMaster(ctx, c); err != nil {
+		return err
+	}
+	_, _, channel := redisNames(probe)
+	return c.Publish(ctx, channel, "0").Err()
+}
+
+const probe = "probe"
+
+// PingMaster returns nil if the Redis carries out a write. The key lasts for a second.
+func PingMaster(ctx context.Context, c redis.UniversalClient) error {
+	lock, _, _ := redisNames(probe)
+	return c.Set(ctx, lock, "", time.Second).Err()
+}
+
+func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
 	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
 		info, err := master.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_state:ok") {
