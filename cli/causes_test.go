@@ -111,8 +111,11 @@ func TestRejectedWrites(t *testing.T) {
 		{[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}, url, "the server's memory is full"},
 		{[]any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}, url, "the server rejects writes, because too few of its replicas"},
 		{[]any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"}, url, "the server is a replica, which rejects writes: name its master in REDIS_URL"},
-		{[]any{"ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "resetchannels"}, []any{"ACL", "SETUSER", "app", "allchannels"},
-			"redis://app:secret@" + server, "the user may not use the channels of the locks"},
+		{
+			[]any{"ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "resetchannels"},
+			[]any{"ACL", "SETUSER", "app", "allchannels"},
+			"redis://app:secret@" + server, "the user may not use the channels of the locks",
+		},
 	} {
 		if err := c.Do(t.Context(), test.set...).Err(); err != nil {
 			t.Fatal(err)

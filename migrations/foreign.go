@@ -90,13 +90,13 @@ func checkTable(ctx context.Context, db *sql.DB, table string, columns []column)
 		switch {
 		case i < 0 && needed:
 			wrong = append(wrong, "its column "+name+" needs a value")
-			changes = append(changes, fmt.Sprintf("MODIFY `%s` %s NULL", name, definition))
+			changes = append(changes, fmt.Sprintf("MODIFY %#q %s NULL", name, definition))
 		case i >= 0:
 			want := columns[i]
 			missing = slices.DeleteFunc(missing, func(c column) bool { return c == want })
 			if !strings.EqualFold(kind, want.kind) || nullable != want.nullable {
 				wrong = append(wrong, fmt.Sprintf("its column %s is %s", name, map[string]string{"YES": definition + " NULL", "NO": definition + " NOT NULL"}[nullable]))
-				changes = append(changes, fmt.Sprintf("MODIFY `%s` %s", want.name, want.definition))
+				changes = append(changes, fmt.Sprintf("MODIFY %#q %s", want.name, want.definition))
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func checkTable(ctx context.Context, db *sql.DB, table string, columns []column)
 	}
 	for _, c := range missing {
 		wrong = append(wrong, "it has no column "+c.name)
-		changes = append(changes, fmt.Sprintf("ADD COLUMN `%s` %s", c.name, c.definition))
+		changes = append(changes, fmt.Sprintf("ADD COLUMN %#q %s", c.name, c.definition))
 	}
 	if !strings.EqualFold(engine.String, "InnoDB") { // a view has none
 		wrong = append(wrong, fmt.Sprintf("its engine %q has no transactions", engine.String))

@@ -18,15 +18,21 @@ func TestForeignTables(t *testing.T) {
 		tables []string
 		wants  []string
 	}{
-		"the course's": {[]string{"CREATE TABLE db_stock (id bigint NOT NULL AUTO_INCREMENT, product_code varchar(255), stock_code varchar(255), " +
-			"count int, PRIMARY KEY (id)) ENGINE=InnoDB DEFAULT CHARSET=utf8", "INSERT INTO db_stock VALUES (1, '1001', '001', 5000)"},
-			[]string{"it has no column version", "it has no column fence", "its column count is int(11) NULL"}},
+		"the course's": {
+			[]string{"CREATE TABLE db_stock (id bigint NOT NULL AUTO_INCREMENT, product_code varchar(255), stock_code varchar(255), " +
+				"count int, PRIMARY KEY (id)) ENGINE=InnoDB DEFAULT CHARSET=utf8", "INSERT INTO db_stock VALUES (1, '1001', '001', 5000)"},
+			[]string{"it has no column version", "it has no column fence", "its column count is int(11) NULL"},
+		},
 		"a version that may be NULL": {[]string{"CREATE TABLE db_stock (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, product_code varchar(255) NOT NULL, " +
 			"stock_code varchar(255) NOT NULL, count int NOT NULL, version bigint NULL, fence bigint NOT NULL DEFAULT 0)"}, []string{"its column version is bigint(20) NULL"}},
-		"MyISAM": {[]string{"CREATE TABLE db_units (product bigint NOT NULL, id bigint NOT NULL, PRIMARY KEY (product, id)) ENGINE=MyISAM"},
-			[]string{`db_units: the table was not made by oversell: its engine "MyISAM" has no transactions`}},
-		"another lock's": {[]string{"CREATE TABLE db_lock (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, lock_name varchar(100) NOT NULL, thread_id varchar(64) NOT NULL)"},
-			[]string{"its column thread_id needs a value", "it has no column owner", "it has no column expires_at"}},
+		"MyISAM": {
+			[]string{"CREATE TABLE db_units (product bigint NOT NULL, id bigint NOT NULL, PRIMARY KEY (product, id)) ENGINE=MyISAM"},
+			[]string{`db_units: the table was not made by oversell: its engine "MyISAM" has no transactions`},
+		},
+		"another lock's": {
+			[]string{"CREATE TABLE db_lock (id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, lock_name varchar(100) NOT NULL, thread_id varchar(64) NOT NULL)"},
+			[]string{"its column thread_id needs a value", "it has no column owner", "it has no column expires_at"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
