@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,8 +80,10 @@ func secretFile(variable, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: cannot read the file: %w", variable, err)
 	}
-	value := strings.TrimRight(string(text), "\r\n")
+	value := strings.TrimRight(strings.TrimPrefix(string(text), "\uFEFF"), "\r\n") // a mark that editors write
 	switch {
+	case strings.HasPrefix(value, "\xFF\xFE"), strings.HasPrefix(value, "\xFE\xFF"):
+		return "", fmt.Errorf("%s: the file %s is in UTF-16: save it as UTF-8", variable, path)
 	case len(text) > longest:
 		return "", fmt.Errorf("%s: the file %s is longer than 1 MB: it is not a setting", variable, path)
 	case value == "":
@@ -97,4 +100,14 @@ func withoutValues(flags *pflag.FlagSet, define func(*settings, *pflag.FlagSet))
 	plain := pflag.NewFlagSet("", pflag.ContinueOnError)
 	define(&unset, plain)
 	plain.VisitAll(func(f *pflag.Flag) { flags.Lookup(f.Name).DefValue = f.DefValue })
+}
+
+// sendable returns an error for a token that browsers refuse to send in a header.
+func sendable(token string) error {
+	for _, c := range token {
+		if c <= ' ' || c > '~' {
+			return errors.New("the token must have only English letters, digits and signs, without blanks: browsers send no other in a header")
+		}
+	}
+	return nil
 }

@@ -2,12 +2,17 @@ package cli
 
 import (
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"oversell/lab/rig"
 )
 
 // TestSettingsFromFiles checks that each variable may come from a file, and what a wrong one says.
@@ -21,7 +26,8 @@ func TestSettingsFromFiles(t *testing.T) {
 		}
 		return path
 	}
-	file, empty := write("secret", secret+"\r\n"), write("empty", "\n")
+	file, empty := write("secret", "\uFEFF"+secret+"\r\n"), write("empty", "\n")
+	wide := write("wide", "\xFF\xFEp\x00a\x00")
 
 	for variable, read := range map[string]func(settings) string{
 		"LAB_TOKEN":        func(s settings) string { return s.Token },
@@ -47,6 +53,7 @@ func TestSettingsFromFiles(t *testing.T) {
 			{map[string]string{variable: secret, variable + "_FILE": file}, variable + " and " + variable + "_FILE are both set: unset one of them"},
 			{map[string]string{variable + "_FILE": filepath.Join(dir, "none")}, variable + "_FILE: cannot read the file: open " + filepath.Join(dir, "none")},
 			{map[string]string{variable + "_FILE": dir}, variable + "_FILE: cannot read the file: read " + dir},
+			{map[string]string{variable + "_FILE": wide}, variable + "_FILE: the file " + wide + " is in UTF-16: save it as UTF-8"},
 			{map[string]string{variable + "_FILE": empty}, variable + "_FILE: the file " + empty + " is empty"},
 			{map[string]string{variable + "_FILE": "-----BEGIN\n" + secret}, variable + "_FILE has several lines: it must be the path of a file"},
 		} {
@@ -78,6 +85,8 @@ func TestWrongSettingsShowNoSecret(t *testing.T) {
 		{"ZK_AUTH", secret, "ZK_AUTH must be user:password"},
 		{"ZK_KEY", secret, "ZK_CERT and ZK_KEY need each other"},
 		{"ZK_SERVERS", "127.0.0.1:1/app,127.0.0.1:2", "127.0.0.1:1/app: the path must stand behind the last server"},
+		{"ZK_SERVERS", "127.0.0.1:1, ,127.0.0.1:2", "--zookeeper has an empty address between its commas"},
+		{"LAB_TOKEN", "课堂" + secret, "the token must have only English letters, digits and signs"},
 		{"ETCD_AUTH", secret, "ETCD_AUTH must be user:password"},
 		{"ETCD_CERT", secret, "ETCD_CERT and ETCD_KEY need each other"},
 	} {
@@ -131,5 +140,28 @@ func TestMySQLCauses(t *testing.T) {
 		if got := explain("mysql", test.err); !strings.HasPrefix(got.Error(), test.says) || !errors.Is(got, test.err) {
 			t.Errorf("%v: %q, want %q", test.err, got, test.says)
 		}
+	}
+}
+
+// TestListsWithBlanks checks that a blank after a comma does not become a part of an address.
+func TestListsWithBlanks(t *testing.T) {
+	s := settings{Redlock: []string{"redis://a:1", " redis://b:2"}, ZooKeeper: []string{"a:1 ", " b:2"}, Etcd: []string{"a:1", "\tb:2"}, Conns: 2, Lease: time.Second, ZKSession: time.Second}
+	if err := s.check(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(slices.Concat(s.Redlock, s.ZooKeeper, s.Etcd), "|"); got != "redis://a:1|redis://b:2|a:1|b:2|a:1|b:2" {
+		t.Error(got)
+	}
+}
+
+// TestTokenInLink checks that the link of the lab gives the page the token, with any signs.
+func TestTokenInLink(t *testing.T) {
+	const token = "q+7/Zk==&a#b%41"
+	text := labFlags{}.labText(rig.Addresses{Target: "http://127.0.0.1:8080", Token: token}, "logs", rig.Ports{})
+	_, link, _ := strings.Cut(text, "/#")
+	link, _, _ = strings.Cut(link, "\n")
+	values, err := url.ParseQuery(link) // as URLSearchParams in the page does
+	if err != nil || values.Get("token") != token {
+		t.Errorf("%q, %v in %s", values.Get("token"), err, link)
 	}
 }

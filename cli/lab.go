@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -162,6 +163,9 @@ func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config,
 	if f.token != "" {
 		cfg.Token = f.token
 	}
+	if err := sendable(cfg.Token); err != nil {
+		return cfg, stop, usage("lab: %w", err)
+	}
 	if f.traces == "" {
 		return cfg, stop, nil
 	}
@@ -272,7 +276,7 @@ The lab is ready.
 
 %[5]s
 Open in a browser:
-  %[1]s/#token=%[3]s
+  %[1]s/#token=%[6]s
 %[4]s
 Try in another terminal:
   curl '%[1]s/check/lock?strategy=redis'
@@ -287,5 +291,5 @@ Look into the servers:
   oversell etcdctl get --prefix /
 
 Ctrl-C ends the lab.
-`, addrs.Target, port, addrs.Token, console, f.addressTable(addrs, logs, wanted))
+`, addrs.Target, port, quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
 }

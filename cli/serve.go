@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,6 +101,16 @@ func addServeFlags(s *settings, f *pflag.FlagSet) {
 func (s *settings) check() error {
 	if s.Replica == "" {
 		s.Replica, _ = os.Hostname()
+	}
+	for name, list := range map[string][]string{"--redlock": s.Redlock, "--zookeeper": s.ZooKeeper, "--etcd": s.Etcd} {
+		for i := range list {
+			if list[i] = strings.TrimSpace(list[i]); list[i] == "" {
+				return fmt.Errorf("%s has an empty address between its commas", name)
+			}
+		}
+	}
+	if err := sendable(s.Token); err != nil {
+		return err
 	}
 	switch {
 	case s.Lab && s.Token == "":

@@ -44,6 +44,8 @@ func addresses(cfg *mysql.Config) []string {
 	}
 	all := strings.Split(cfg.Addr, ",")
 	for i, addr := range all {
+		addr = strings.TrimSpace(addr)
+		all[i] = addr
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			all[i] = net.JoinHostPort(strings.Trim(addr, "[]"), "3306")
 		}

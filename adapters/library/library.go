@@ -44,7 +44,11 @@ func (NoCard) Card() api.Card { return api.Card{} }
 
 // Servers returns the addresses in the variable of the environment, or otherwise the only address.
 func Servers(variable, otherwise string) []string {
-	return strings.Split(cmp.Or(os.Getenv(variable), otherwise), ",")
+	all := strings.Split(cmp.Or(os.Getenv(variable), otherwise), ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
 }
 
 // Milliseconds returns the variable of the environment, or otherwise.

@@ -22,11 +22,18 @@ func parse(address string) (*redis.UniversalOptions, error) {
 	}
 	// net/url accepts one host only, so it gets the first one.
 	authority, path, query := split(rest)
+	// The rest of the password would be taken for a database or a parameter, which errors name.
+	if strings.Contains(path, "@") || strings.Contains(query, "@") && !strings.Contains(query, "sentinel=") {
+		return nil, errors.New("the password has a special character: write / as %2F, ? as %3F, # as %23 and % as %25")
+	}
 	user, hosts := "", authority
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
 		user, hosts = authority[:at+1], authority[at+1:]
 	}
 	all := strings.Split(hosts, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
 	if len(all) > 1 && kind == "" {
 		return nil, errors.New("several hosts need redis-sentinel:// or redis-cluster://")
 	}

@@ -21,7 +21,7 @@ func TestAddresses(t *testing.T) {
 		"rediss://user:pass@host":                         {hosts: []string{"host:6379"}, user: "user", password: "pass", tls: true},
 		"redis-sentinel://:pass@a,b:2,c/main":             {hosts: []string{"a:26379", "b:2", "c:26379"}, password: "pass", master: "main"},
 		"rediss-sentinel://a/main/3?sentinel=guard:other": {hosts: []string{"a:26379"}, master: "main", db: 3, tls: true, sentinel: "guard:other"},
-		"redis-cluster://a:1,b:2":                         {hosts: []string{"a:1", "b:2"}, cluster: true},
+		"redis-cluster://a:1, b:2":                        {hosts: []string{"a:1", "b:2"}, cluster: true},
 		"rediss-cluster://u:p@a:1/":                       {hosts: []string{"a:1"}, user: "u", password: "p", cluster: true, tls: true},
 	} {
 		o, err := parse(address)
@@ -46,6 +46,9 @@ func TestWrongAddresses(t *testing.T) {
 		"redis-ring://:secret@host":                      "must begin with",
 		"redis://:secret@a,b":                            "several hosts need",
 		"redis://:secret@":                               "a host is missing",
+		"redis://:p@abc/secret@127.0.0.1:6379/0":         "the password has a special character: write / as %2F",
+		"redis://:secret/rest@127.0.0.1:6379/0":          "the password has a special character: write / as %2F",
+		"redis://:p@a?secret@127.0.0.1:6379/0":           "the password has a special character: write / as %2F",
 		"redis-cluster://:secret@a,,b":                   "a host is missing",
 		"redis://:secret@host:port":                      "invalid port",
 		"redis://:secret%zz@host":                        "invalid",
