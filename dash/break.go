@@ -27,6 +27,8 @@ type breaks struct {
 	waiting bool // sendWhenReady waits for the service
 	runs    map[resultKey]*storedResult
 	count   int
+	drawn   *hub.Message // the matrix, which costs a megabyte and many ms, until something changes; or nil
+	drawnOf *card        // the first of the cards of which it was drawn
 
 	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
 	about      matrix.About                 // of the recorded runs
@@ -149,8 +151,12 @@ func recordedRuns() map[resultKey]experiment.Result {
 // all returns the messages that draw the whole matrix. The hub's mutex must be locked.
 func (b *breaks) all() []hub.Message {
 	messages := []hub.Message{b.s.part("break", "now", b.now)}
-	if b.s.catalogue.known() != nil {
-		return append(messages, b.s.part("break", "matrix", b.matrix()))
+	if cards := b.s.catalogue.known(); len(cards) > 0 {
+		if b.drawn == nil || b.drawnOf != &cards[0] { // a restarted lab has other cards
+			m := b.s.part("break", "matrix", b.matrix())
+			b.drawn, b.drawnOf = &m, &cards[0]
+		}
+		return append(messages, *b.drawn)
 	}
 	// The cards are unknown if a page stayed open while the lab restarted.
 	if !b.waiting {
@@ -299,6 +305,7 @@ func (b *breaks) change(change func()) {
 	b.s.hub.Send("break", func() []hub.Message {
 		before := b.now.Hazard
 		change()
+		b.drawn = nil
 		return []hub.Message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
 	})
 	b.s.hub.Send("result", b.resultMessages)

@@ -41,6 +41,9 @@ type Part struct {
 	api.Text
 }
 
+// maxPages limits the open pages of a topic. Each costs memory, and none needs the token.
+const maxPages = 1000
+
 // backlog is the number of unsent messages above which the hub disconnects a page.
 const backlog = 64
 
@@ -78,9 +81,13 @@ func (h *Hub) Listeners(name string) int {
 	return len(h.topics[name].pages)
 }
 
+// join returns nil if too many pages are open.
 func (h *Hub) join(t *topic) chan Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(t.pages) >= maxPages {
+		return nil
+	}
 	first := t.first()
 	page := make(chan Message, backlog+len(first))
 	for _, m := range first {
@@ -127,12 +134,16 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, name string) {
 		http.NotFound(w, r)
 		return
 	}
+	page := h.join(t)
+	if page == nil {
+		http.Error(w, fmt.Sprintf("%d pages are open, as many as this lab serves: close some.", maxPages), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.leave(t, page)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
-	page := h.join(t)
-	defer h.leave(t, page)
 	var text bytes.Buffer
 	fmt.Fprint(&text, "retry: 1000\n\n") // tells the browser to connect again after 1 s
 	alive := time.NewTicker(10 * time.Second)

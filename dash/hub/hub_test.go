@@ -160,3 +160,19 @@ func TestPageInEveryOrder(t *testing.T) {
 }
 
 func partOf(state string) Message { return Replace(Part{"p", api.Text{EN: state, ZH: state}}) }
+
+// TestTooManyPages opens as many pages as a topic may have, and one more.
+func TestTooManyPages(t *testing.T) {
+	h := New()
+	h.Open("run", func() []Message { return nil })
+	for range maxPages {
+		if h.join(h.topics["run"]) == nil {
+			t.Fatal("rejected too early")
+		}
+	}
+	w := httptest.NewRecorder()
+	h.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), "run")
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "close some") {
+		t.Errorf("one more: %d %s", w.Code, w.Body)
+	}
+}

@@ -96,12 +96,12 @@ func splitFirst(role func(*run) int) schedule {
 	return schedule{
 		healLate: true,
 		prepare: func(ctx context.Context, r *run) (err error) {
-			cut := fault.MastersOf(r.bed.Rig).Split(name(r.on[role(r)]))
-			if heal, err = r.injectAll(ctx, cut); err != nil {
+			old := name(r.on[role(r)])
+			if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
 				return err
 			}
 			r.span.From = r.bed.since()
-			return r.bed.Rig.AwaitReady(ctx)
+			return r.bed.Rig.AwaitReady(ctx, old) // the old master may reject writes without its replica
 		},
 		inject: func(context.Context, *run) (fault.Heal, error) { return heal, nil },
 	}
