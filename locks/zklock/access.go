@@ -143,10 +143,11 @@ type lastError struct {
 	granted atomic.Int32 // ms
 }
 
-// Printf keeps the error among the values, except the usual end of a connection. It formats nothing.
+// Printf keeps the error among the values, except the usual end of a connection that was used. It formats nothing.
 func (l *lastError) Printf(format string, values ...any) {
+	used := strings.HasPrefix(format, "recv loop terminated")
 	for _, v := range values {
-		if err, ok := v.(error); ok && !errors.Is(err, io.EOF) {
+		if err, ok := v.(error); ok && !(used && errors.Is(err, io.EOF)) {
 			l.err.Store(&err)
 		}
 	}
