@@ -147,7 +147,7 @@ type lastError struct {
 func (l *lastError) Printf(format string, values ...any) {
 	used := strings.HasPrefix(format, "recv loop terminated")
 	for _, v := range values {
-		if err, ok := v.(error); ok && !(used && errors.Is(err, io.EOF)) {
+		if err, ok := v.(error); ok && (!used || !errors.Is(err, io.EOF)) {
 			l.err.Store(&err)
 		}
 	}
