@@ -53,11 +53,7 @@ func GiveBack(ctx context.Context, until time.Time, send func(context.Context) e
 		err = try(ctx)
 	}
 	if !answered(err) && time.Now().Before(until) {
-		inBackground.Add(1)
-		go func() {
-			defer inBackground.Add(-1)
-			repeat(context.WithoutCancel(ctx), until, try)
-		}()
+		repeat(ctx, until, func(ctx context.Context) bool { return answered(try(ctx)) })
 	}
 	return err
 }
@@ -66,21 +62,24 @@ func GiveBack(ctx context.Context, until time.Time, send func(context.Context) e
 // connections in any order, as MySQL does after a hang: the acquisition may come after its release. So Sweep
 // repeats a release that found nothing, until releaseTimeout after its first answer, but no longer than limit.
 func Sweep(ctx context.Context, limit time.Duration, send func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	var until time.Time
-	try := func() (done bool) {
-		trying, cancel := context.WithTimeout(ctx, releaseTimeout)
-		defer cancel()
-		err := send(trying)
+	end, until := time.Now().Add(limit), time.Time{}
+	swept := func(ctx context.Context) bool {
+		err := send(ctx)
 		if until.IsZero() && answered(err) {
 			until = time.Now().Add(releaseTimeout)
 		}
 		return err == nil || !until.IsZero() && time.Now().After(until)
 	}
-	if try() {
-		cancel()
-		return
+	trying, cancel := CleanUp(ctx)
+	defer cancel()
+	if !swept(trying) {
+		repeat(ctx, end, swept)
 	}
+}
+
+// repeat calls try in the background, with growing pauses, until it is done or the given time has come.
+func repeat(ctx context.Context, until time.Time, try func(context.Context) (done bool)) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	inBackground.Add(1)
 	go func() {
 		defer inBackground.Add(-1)
@@ -91,29 +90,14 @@ func Sweep(ctx context.Context, limit time.Duration, send func(context.Context) 
 			case <-ctx.Done():
 				return
 			}
-			if try() {
+			trying, stop := context.WithTimeout(ctx, releaseTimeout)
+			done := try(trying)
+			stop()
+			if done {
 				return
 			}
 		}
 	}()
-}
-
-func repeat(ctx context.Context, until time.Time, try func(context.Context) error) {
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
-		trying, done := context.WithTimeout(ctx, releaseTimeout)
-		err := try(trying)
-		done()
-		if answered(err) {
-			return
-		}
-	}
 }
 
 func answered(err error) bool { return err == nil || errors.Is(err, ErrNotHeld) }
