@@ -40,6 +40,7 @@ func (u *Unavailable) Unwrap() []error { return []error{ErrUnavailable, u.Err} }
 const (
 	lockWaitTimeout = 1205
 	deadlock        = 1213
+	duplicate       = 1062
 	noWait          = 3572 // FOR UPDATE NOWAIT; MariaDB returns 1205
 	recordChanged   = 1020 // MariaDB with innodb_snapshot_isolation, the default from 11.6 on
 	interrupted     = 1317
@@ -52,20 +53,13 @@ const (
 // IsContention reports whether another transaction locked or changed the row. If so, roll back and
 // repeat the transaction: error 1205 undoes only one statement.
 func IsContention(err error) bool {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Number {
-	case lockWaitTimeout, deadlock, noWait, recordChanged:
-		return true
-	}
-	return false
+	return isAnswer(err, lockWaitTimeout, deadlock, noWait, recordChanged)
 }
 
-func isDeadlock(err error) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && e.Number == deadlock
+// isAnswer reports whether the server answered with one of the errors.
+func isAnswer(err error, numbers ...uint16) bool {
+	var answer *mysql.MySQLError
+	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
 // NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable. err is the error of a read,

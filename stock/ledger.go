@@ -168,7 +168,7 @@ func (l *Ledger) Reset(ctx context.Context, product int64, count int, restock ..
 		switch {
 		case errors.Is(err, ErrUnknownProduct):
 			return err
-		case isDeadlock(err) && ctx.Err() == nil: // sales lock some tables before the row
+		case isAnswer(err, deadlock) && ctx.Err() == nil: // sales lock some tables before the row
 			continue
 		}
 		return NothingWritten(ctx, err)

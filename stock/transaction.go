@@ -2,10 +2,8 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 )
 
@@ -43,12 +41,6 @@ func transaction(ctx context.Context, db *gorm.DB, committing func() error, writ
 		return Indeterminate(err)
 	}
 	return NothingWritten(free, err)
-}
-
-func isDuplicate(err error) bool {
-	const duplicate = 1062
-	var answer *mysql.MySQLError
-	return errors.As(err, &answer) && answer.Number == duplicate
 }
 
 func first[T any](ctx context.Context, db *gorm.DB, id int64, missing error, query string) (row T, err error) {
