@@ -21,10 +21,9 @@ import (
 // clients has the connections of a replica to its backends. Each connection opens at its first use.
 type clients struct {
 	catalog.Backends
-	reads    *sql.DB  // of a follower that serves reads of the stock, or nil
-	resets   *gorm.DB // of the same database, for resets of the stock
-	migrated atomic.Bool
-	schema   atomic.Pointer[error] // why the last migration failed, or nil
+	reads  *sql.DB               // of a follower that serves reads of the stock, or nil
+	resets *gorm.DB              // of the same database, for resets of the stock
+	schema atomic.Pointer[error] // why the schema cannot be used; nil once it is up to date
 }
 
 func openBackends(s settings) (*clients, error) {
@@ -42,9 +41,11 @@ func openBackends(s settings) (*clients, error) {
 	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
+	outdated := errors.New("reachable, but the schema is not up to date yet")
 	c := &clients{resets: resets, Backends: catalog.Backends{
 		DB: db, Redis: single, ZooKeeper: session, Etcd: members, Lease: s.Lease,
 	}}
+	c.schema.Store(&outdated)
 	for _, url := range s.Redlock {
 		master, err := redislock.Open(url, s.Conns)
 		if err != nil {
@@ -91,9 +92,6 @@ func (c *clients) pings() []handlers.Backend {
 			}
 			if why := c.schema.Load(); why != nil {
 				return *why
-			}
-			if !c.migrated.Load() {
-				return errors.New("reachable, but the schema is not up to date yet")
 			}
 			// A write that finds no row, because a server that is read-only answers a ping.
 			_, err = pool.ExecContext(ctx, "UPDATE db_stock SET count = count WHERE id = 0")

@@ -249,14 +249,12 @@ func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logge
 		err := pool.PingContext(ctx)
 		if err == nil {
 			err = migrations.Up(ctx, pool)
-			if errors.Is(err, migrations.ErrForeign) {
-				clients.schema.Store(&err)
-			} else {
-				clients.schema.Store(nil)
-			}
+		}
+		if errors.Is(err, migrations.ErrForeign) {
+			clients.schema.Store(&err)
 		}
 		if err == nil {
-			clients.migrated.Store(true)
+			clients.schema.Store(nil)
 			log.Info("schema is up to date")
 			return
 		}
