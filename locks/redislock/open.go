@@ -92,12 +92,12 @@ func Ping(ctx context.Context, c redis.UniversalClient) error {
 	return c.Publish(ctx, channel, "0").Err()
 }
 
-const probe = "probe"
+// probe is a key of its own: the name of a lock could be any other, and a probe must not overwrite a held lock.
+const probe = "oversell:probe"
 
 // PingMaster returns nil if the Redis carries out a write. The key lasts for a second.
 func PingMaster(ctx context.Context, c redis.UniversalClient) error {
-	lock, _, _ := redisNames(probe)
-	return c.Set(ctx, lock, "", time.Second).Err()
+	return c.Set(ctx, probe, "", time.Second).Err()
 }
 
 func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
