@@ -83,6 +83,7 @@ type Service struct {
 	closing    sync.Once
 	boot       string
 	owners     atomic.Int64
+	goods      map[string]locks.Strategy // by the parameter grain
 	engine     *gin.Engine
 }
 
@@ -97,6 +98,7 @@ func New(config Config) *Service {
 	if s.Resets == nil {
 		s.Resets = s.Ledger
 	}
+	s.goods = s.goodsStrategies()
 	for _, strategy := range config.Strategies {
 		card := strategy.Card()
 		s.byID[card.ID] = strategy
