@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,17 @@ func ours() (map[string][]column, error) {
 	return tables, err
 }
 
+// found is a table of the database.
+type found struct {
+	engine  string // empty for a view
+	columns []foundColumn
+}
+
+type foundColumn struct {
+	name, kind, definition, nullable string
+	needed                           bool // an INSERT must have a value for it
+}
+
 // check returns ErrForeign if a table exists that does not fit: with it, sales would fail or be lost. It names
 // what is there, what is needed, and the ways on. Tables that do not exist yet are fine.
 func check(ctx context.Context, db *sql.DB) error {
@@ -55,65 +67,72 @@ func check(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+	existing, err := read(ctx, db)
+	if err != nil {
+		return err
+	}
 	var all []error
-	for table, columns := range tables {
-		all = append(all, checkTable(ctx, db, table, columns))
+	for _, name := range slices.Sorted(maps.Keys(tables)) { // always the same text
+		if table, ok := existing[name]; ok {
+			all = append(all, compare(name, table, tables[name]))
+		}
 	}
 	return errors.Join(all...)
 }
 
-func checkTable(ctx context.Context, db *sql.DB, table string, columns []column) error {
-	var engine sql.NullString
-	err := db.QueryRowContext(ctx, "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", table).Scan(&engine)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rows, err := db.QueryContext(ctx, `SELECT column_name, data_type, column_type, is_nullable,
+// read returns the tables of the database, by name.
+func read(ctx context.Context, db *sql.DB) (map[string]*found, error) {
+	rows, err := db.QueryContext(ctx, `SELECT table_name, COALESCE(engine, ''), column_name, data_type, column_type, is_nullable,
 		is_nullable = 'NO' AND column_default IS NULL AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%'
-		FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?`, table)
+		FROM information_schema.tables JOIN information_schema.columns USING (table_schema, table_name) WHERE table_schema = DATABASE()`)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
+	tables := map[string]*found{}
+	for rows.Next() {
+		var name, engine string
+		var c foundColumn
+		if err := rows.Scan(&name, &engine, &c.name, &c.kind, &c.definition, &c.nullable, &c.needed); err != nil {
+			return nil, err
+		}
+		if tables[name] == nil {
+			tables[name] = &found{engine: engine}
+		}
+		tables[name].columns = append(tables[name].columns, c)
+	}
+	return tables, rows.Err()
+}
+
+func compare(name string, table *found, columns []column) error {
 	var wrong, changes []string
 	missing := slices.Clone(columns)
-	for rows.Next() {
-		var name, kind, definition, nullable string
-		var needed bool
-		if err := rows.Scan(&name, &kind, &definition, &nullable, &needed); err != nil {
-			return err
-		}
-		i := slices.IndexFunc(columns, func(c column) bool { return strings.EqualFold(c.name, name) })
+	for _, c := range table.columns {
+		i := slices.IndexFunc(columns, func(want column) bool { return strings.EqualFold(want.name, c.name) })
 		switch {
-		case i < 0 && needed:
-			wrong = append(wrong, "its column "+name+" needs a value")
-			changes = append(changes, fmt.Sprintf("MODIFY %#q %s NULL", name, definition))
+		case i < 0 && c.needed:
+			wrong = append(wrong, "its column "+c.name+" needs a value")
+			changes = append(changes, fmt.Sprintf("MODIFY %#q %s NULL", c.name, c.definition))
 		case i >= 0:
 			want := columns[i]
 			missing = slices.DeleteFunc(missing, func(c column) bool { return c == want })
-			if !strings.EqualFold(kind, want.kind) || nullable != want.nullable {
-				wrong = append(wrong, fmt.Sprintf("its column %s is %s", name, map[string]string{"YES": definition + " NULL", "NO": definition + " NOT NULL"}[nullable]))
+			if !strings.EqualFold(c.kind, want.kind) || c.nullable != want.nullable {
+				wrong = append(wrong, fmt.Sprintf("its column %s is %s %s", c.name, c.definition, map[string]string{"YES": "NULL", "NO": "NOT NULL"}[c.nullable]))
 				changes = append(changes, fmt.Sprintf("MODIFY %#q %s", want.name, want.definition))
 			}
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
 	}
 	for _, c := range missing {
 		wrong = append(wrong, "it has no column "+c.name)
 		changes = append(changes, fmt.Sprintf("ADD COLUMN %#q %s", c.name, c.definition))
 	}
-	if !strings.EqualFold(engine.String, "InnoDB") { // a view has none
-		wrong = append(wrong, fmt.Sprintf("its engine %q has no transactions", engine.String))
+	if !strings.EqualFold(table.engine, "InnoDB") {
+		wrong = append(wrong, fmt.Sprintf("its engine %q has no transactions", table.engine))
 		changes = append(changes, "ENGINE=InnoDB")
 	}
 	if len(wrong) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: %s. Use another database in MYSQL_DSN, or convert the table: ALTER TABLE %s %s",
-		table, ErrForeign, strings.Join(wrong, ", "), table, strings.Join(changes, ", "))
+		name, ErrForeign, strings.Join(wrong, ", "), name, strings.Join(changes, ", "))
 }
