@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// RaiseOpenFiles raises this process's limit of open files as far as the system allows. The processes that it
-// starts inherit the limit: otherwise, Go gives them the old one, which is 256 on macOS and 1024 on Linux. Each
+// RaiseOpenFiles raises this process's limit of open files, to 32768 or as far as the system allows. The processes
+// that it starts inherit the limit: otherwise, Go gives them the old one, which is 256 on macOS and 1024 on Linux. Each
 // connection is an open file, in the client, in nginx twice, and in a replica.
 func RaiseOpenFiles() {
 	var limit syscall.Rlimit

@@ -229,10 +229,9 @@ func TestDeletedUnderHolder(t *testing.T) {
 	}
 }
 
-// TestReleaseOutage cuts the connection before the release. The lock must be free soon after the
-// outage, not after its lease of one hour.
-func TestReleaseOutage(t *testing.T) {
-	t.Parallel()
+// viaLink returns a link to the server, which a test can cut, and a client that uses it.
+func viaLink(t *testing.T) (*lockstest.Link, *clientv3.Client) {
+	t.Helper()
 	link, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
 	if err != nil {
 		t.Fatal(err)
@@ -243,6 +242,14 @@ func TestReleaseOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
+	return link, client
+}
+
+// TestReleaseOutage cuts the connection before the release. The lock must be free soon after the
+// outage, not after its lease of one hour.
+func TestReleaseOutage(t *testing.T) {
+	t.Parallel()
+	link, client := viaLink(t)
 	l, key := etcdlock.Etcd(client, time.Hour), uuid.NewString()
 	h, err := l.Acquire(t.Context(), request(key, "holder", 0))
 	if err != nil {
@@ -347,16 +354,7 @@ func TestWaiterKeepsItsLease(t *testing.T) {
 // use new connections.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	link, err := lockstest.NewLink(t.Context(), servers.Addresses().Etcd[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
-	client, err := etcdlock.Open([]string{link.Addr()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
+	link, client := viaLink(t)
 	behind := etcdlock.Etcd(client, lease)
 	other, direct := replica(t)
 	key := uuid.NewString()

@@ -40,8 +40,8 @@ type Session struct {
 }
 
 // Open prepares a session, and does not wait for a connection. The server ends the session after
-// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see lease). A path behind the last server, as in
-// host:port/path, is the chroot: all nodes are below it.
+// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see lease). A
+// path behind the last server, as in host:port/path, is the chroot: all nodes are below it.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
 	return OpenAs(servers, timeout, Access{})
 }
