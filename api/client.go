@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // TokenHeader carries the lab's token. A form or an image on another web site cannot set it.
@@ -22,6 +23,12 @@ type Client struct {
 	// Token is the lab's token. It may be empty for routes that require no token.
 	Token string
 	HTTP  *http.Client
+}
+
+// Direct returns a client that sends nothing to the proxy of the environment (HTTP_PROXY): a proxy does not know
+// the names of containers.
+func Direct() *http.Client {
+	return &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}}
 }
 
 // Error is the error for an answer whose status is not 200.

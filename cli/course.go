@@ -73,7 +73,7 @@ func recorderFor(ctx context.Context, lab *rig.Rig, progress io.Writer) (r cours
 		return r, err
 	}
 	r.Target, r.Replicas, r.Token, r.Output, r.Progress = addrs.Target, addrs.Replicas, addrs.Token, io.Discard, progress
-	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: http.DefaultClient}
+	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: api.Direct()}
 	r.Refill = func(ctx context.Context) error {
 		return client.Call(ctx, http.MethodPut, "/stock/1?count=5000", nil, nil)
 	}

@@ -69,9 +69,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, hub: hub.New(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
-	// Without the proxy of the environment, which does not know the names of containers.
-	direct := &http.Client{Transport: &http.Transport{}}
-	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: direct}
+	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: api.Direct()}
 	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "judge", "problem"} {
 		s.pages[name] = parse(name)
 	}

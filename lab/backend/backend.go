@@ -19,6 +19,8 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
 	"github.com/redis/go-redis/v9"
+
+	"oversell/api"
 )
 
 // These patterns match a line of a server's statistics: the name of a counter and its value.
@@ -149,7 +151,7 @@ func requestEtcd(ctx context.Context, method, addr, path, body string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := api.Direct().Do(req)
 	if err != nil {
 		return nil, err
 	}

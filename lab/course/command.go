@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-shellwords"
+
+	"oversell/api"
 )
 
 // Command is a line of a lesson's block of commands: bin/oversell, curl, sleep or wait.
@@ -173,7 +175,7 @@ func (r Runner) send(ctx context.Context, method, target string) (status int, bo
 	if method != http.MethodGet {
 		req.Header.Set("X-Lab-Token", r.Token)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := api.Direct().Do(req)
 	if err != nil {
 		return 0, nil, err
 	}

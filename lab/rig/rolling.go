@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"oversell/api"
 )
 
 // RollingRestart restarts the replicas one after the other, as an update of a service does. A
@@ -50,7 +52,7 @@ func (r *Rig) balanced(ctx context.Context, s *Server) error {
 		return fmt.Errorf("rig: %w", err)
 	}
 	request.Close = true // an open connection would delay a later Stop of nginx
-	response, err := http.DefaultClient.Do(request)
+	response, err := api.Direct().Do(request)
 	if err != nil {
 		return fmt.Errorf("rig: %w", err)
 	}

@@ -7,7 +7,6 @@ package stepper
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -43,7 +42,7 @@ func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
 		return nil, errors.New("stepper: two clients need two replicas")
 	}
 	l := &Lab{Strategy: strategy, start: time.Now(), products: 7000}
-	client := &http.Client{Transport: &http.Transport{}}
+	client := api.Direct()
 	for i := range l.replicas {
 		l.replicas[i] = api.Client{Base: addrs.Replicas[i], Token: addrs.Token, HTTP: client}
 	}
