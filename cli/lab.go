@@ -34,6 +34,9 @@ type labFlags struct {
 	traces   string
 }
 
+// shareDefault is the address of --share without a value.
+const shareDefault = ":8300"
+
 func labCommand() *cobra.Command {
 	var flags labFlags
 	cmd := &cobra.Command{
@@ -57,12 +60,20 @@ With --metrics, a Prometheus reads the metrics of the replicas each second, on p
 free. The lab prints the address of its page. With --traces, the replicas trace each request, and
 the lab writes the spans to a file, one JSON object in each line: see docs/observe.md.
 
-With --share, phones in the network see the pages at port 8300, or at --share=ADDRESS. They can
+With --share, phones in the network see the pages at port 8300, or at --share ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 		Example: `  oversell lab
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.share == shareDefault && len(args) == 1 { // --share ADDRESS, without =
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				flags.share = args[0]
+			}
 			return flags.run(cmd.Context(), cmd.Root().CommandPath(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -78,7 +89,7 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().BoolVar(&flags.metrics, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
 	cmd.Flags().StringVar(&flags.traces, "traces", "", "write the spans of all requests to `FILE`, one JSON object in each line; an existing file is replaced")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
-	cmd.Flags().Lookup("share").NoOptDefVal = ":8300"
+	cmd.Flags().Lookup("share").NoOptDefVal = shareDefault
 	return cmd
 }
 

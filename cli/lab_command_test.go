@@ -38,7 +38,7 @@ func TestLabCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			printed := func() string { return read(t, out.Name()) }
-			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share=127.0.0.1:0", "--metrics", "--traces", traces)
+			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share", "127.0.0.1:0", "--metrics", "--traces", traces)
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			cmd.Stdout, cmd.Stderr = out, &errOut
 			if err := cmd.Start(); err != nil {

@@ -59,7 +59,9 @@ func Main(program string, args []string) int {
 	logging.Disable() // go-redis prints the errors that it also returns
 	root := rootCommand(program)
 	root.SetArgs(args)
-	return printError(os.Stderr, program, root.ExecuteContext(ctx))
+	out := &output{file: os.Stdout}
+	root.SetOut(out)
+	return printError(os.Stderr, program, out.or(root.ExecuteContext(ctx)))
 }
 
 func printError(w io.Writer, program string, err error) (status int) {

@@ -256,6 +256,19 @@ func runUnwritable(t *testing.T, binary string) {
 	if r.status != 1 || !strings.Contains(r.err, "no space left on device") || !strings.Contains(r.out, "✓ redis  no update lost") {
 		t.Errorf("status %d, stderr %s, stdout %s", r.status, r.err, r.out)
 	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"strategies", "redis"}, {"explore", "none"}, {"exercise"}, {"help", "judge"}} {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		var failed bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &failed
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(failed.String(), "no space left on device") {
+			t.Errorf("%q with a full output: %v, %s", args, err, failed.String())
+		}
+	}
 }
 
 // endless starts a service that answers no sale until the test ends. waiting counts the sales.

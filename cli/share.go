@@ -18,7 +18,7 @@ func sharePage(ctx context.Context, address string) (listener net.Listener, link
 	}
 	listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, "", usage("--share %s: %w; give an address of this machine, such as --share=192.168.0.2:8300", address, err)
+		return nil, "", usage("--share %s: %w; give an address of this machine, such as --share 192.168.0.2:8300", address, err)
 	}
 	host, port, _ := net.SplitHostPort(listener.Addr().String()) // of a listener, so it is valid
 	if ip := net.ParseIP(host); ip.IsUnspecified() {

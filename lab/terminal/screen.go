@@ -21,7 +21,7 @@ type Screen struct {
 // Of describes the screen behind w. It has no colours with NO_COLOR, and none without a terminal.
 func Of(w io.Writer) Screen {
 	var screen Screen
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(file.Fd())) {
 		screen.Moves = os.Getenv("TERM") != "dumb"
 		screen.Color = screen.Moves && os.Getenv("NO_COLOR") == ""
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
