@@ -1,8 +1,13 @@
 package course_test
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"reflect"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"oversell/docs"
 	"oversell/lab/course"
@@ -57,6 +62,34 @@ func shape(l course.Lesson) (all []string) {
 		}
 	}
 	return all
+}
+
+// TestWindows reads the lessons and the table of sections with the line ends of Windows.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	crlf := fstest.MapFS{}
+	if err := fs.WalkDir(docs.Course, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(docs.Course, name)
+		crlf[name] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, lang := range course.Languages() {
+		want, err1 := course.Lessons(docs.Course, lang)
+		got, err2 := course.Lessons(crlf, lang)
+		if err := errors.Join(err1, err2); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the lessons differ: %v", lang, err)
+		}
+	}
+	want, err1 := course.Sections(docs.Course)
+	got, err2 := course.Sections(crlf)
+	if err := errors.Join(err1, err2); err != nil || len(want) == 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("the sections differ: %v", err)
+	}
 }
 
 // TestLessons checks that there are twelve complete lessons. Each has a question before its

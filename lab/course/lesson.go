@@ -131,6 +131,7 @@ func kindOf(title string) Kind {
 }
 
 func parse(name, source string) (Lesson, error) {
+	source = strings.ReplaceAll(source, "\r\n", "\n") // of a file that was edited on Windows
 	head, body, _ := strings.Cut(source, "\n## ")
 	title, about, _ := strings.Cut(strings.TrimSpace(head), "\n")
 	l := Lesson{Name: name, Title: strings.TrimPrefix(title, "# "), About: strings.TrimSpace(about), source: source}

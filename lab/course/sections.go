@@ -23,7 +23,8 @@ func Sections(docs fs.FS) (all []Section, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("course: %w", err)
 	}
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
 		cells := strings.Split(strings.Trim(line, "| "), "|")
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|--") || strings.HasPrefix(line, "| document |") {
 			continue

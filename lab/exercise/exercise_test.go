@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -179,6 +180,21 @@ func TestParseErrors(t *testing.T) {
 		}
 		if line > 1 && !strings.Contains(err.Error(), fmt.Sprintf("line %d:", line)) {
 			t.Errorf("%q: %v, want line %d", text, err, line)
+		}
+	}
+}
+
+// TestWindows reads the exercises with the line ends of Windows.
+func TestWindows(t *testing.T) {
+	for _, name := range names() {
+		text, err := files.ReadFile(name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err1 := parse(name, string(text))
+		got, err2 := parse(name, strings.ReplaceAll(string(text), "\n", "\r\n"))
+		if err := errors.Join(err1, err2); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the steps differ: %v", name, err)
 		}
 	}
 }

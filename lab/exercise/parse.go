@@ -57,6 +57,7 @@ var (
 func parse(name, text string) (Exercise, error) {
 	e := Exercise{Name: name}
 	var steps []step
+	text = strings.ReplaceAll(text, "\r\n", "\n") // of a file that was edited on Windows
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		steps = addLine(steps, i+1, line)
 		if steps == nil {
