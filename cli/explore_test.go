@@ -48,7 +48,7 @@ func TestExploreOnMySQL(t *testing.T) {
 		maps.Copy(commands, map[string]string{
 			"explore none --real --full":                        "       4 lose an update",
 			"explore for-update --replay A,A,B,B,A,A,B,B":       "8. B: COMMIT\nA sold, B sold; 8 of 10 are left. No update is lost.",
-			"explore none --real --replay A,B,A,B":              "4. B: UPDATE db_stock SET count = 9 WHERE id = 1\nA sold, B sold; 9 of 10 are left. An update is lost.",
+			"explore none --real --replay A,B,A,B":              "4. B: UPDATE db_stock SET count = 9 WHERE id = 1 AND version = 0\nA sold, B sold; 9 of 10 are left. An update is lost.",
 			"explore mutex-in-tx --clients 3 --full --limit 1s": "not all schedules",
 		})
 	}
