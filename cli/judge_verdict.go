@@ -189,12 +189,14 @@ func (p judgedPage) writeJSON(w io.Writer) error {
 }
 
 func (p judgedPage) writeMarkdown(w io.Writer) error {
-	_, _ = fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n", p.Hello.Library, p.Hello.Version, p.Hello.Language, p.Date, p.Machine, p.Versions, p.Command, p.Totals)
+	// Texts of the program on trial stay texts: one line, no markup, no column.
+	plain := strings.NewReplacer("\n", " ", `\`, `\\`, "|", `\|`, "`", "\\`", "<", `\<`, "*", `\*`, "_", `\_`, "[", `\[`, "#", `\#`).Replace
+	_, _ = fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n", plain(p.Hello.Library), plain(p.Hello.Version), plain(p.Hello.Language), p.Date, p.Machine, p.Versions, p.Command, p.Totals)
 	_, _ = fmt.Fprint(w, "\n| check | result | claim, and what was found instead |\n|---|---|---|\n")
 	for _, o := range p.Contract {
 		result, found := "passed", ""
 		if o.Failed != "" {
-			result, found = "**failed**", ". Found: "+strings.ReplaceAll(o.Failed, "\n", " ")
+			result, found = "**failed**", ". Found: "+plain(o.Failed)
 		}
 		_, _ = fmt.Fprintf(w, "| %s | %s | %s%s |\n", o.Check, result, o.Claimed, found)
 	}
@@ -215,7 +217,7 @@ func (p judgedPage) writeMarkdown(w io.Writer) error {
 			if row.Fenced {
 				name += " --fenced"
 			}
-			_, err := fmt.Fprintf(w, "| %s | %s | %s | %d of %d | %s | `%s` |\n", name, s.Verdict, s.Claim, s.Failed, s.Runs, s.Why.EN, s.Command)
+			_, err := fmt.Fprintf(w, "| %s | %s | %s | %d of %d | %s | `%s` |\n", name, s.Verdict, s.Claim, s.Failed, s.Runs, plain(s.Why.EN), strings.ReplaceAll(s.Command, "|", `\|`))
 			if err != nil {
 				return err
 			}

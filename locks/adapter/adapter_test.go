@@ -138,18 +138,20 @@ func TestBadStarts(t *testing.T) {
 func TestBadAnswers(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
-		`read a; echo nonsense; cat`:                                     `line 2 of the program: "nonsense"`,
-		`read a; echo '{"id":7,"answer":"granted"}'; cat`:                "line 2 of the program: the answer \"granted\" has the id 7, and no request has this id",
-		`read a; echo '{"id":1,"answer":"released"}'; cat`:               `the answer "released" to acquire 1; possible are granted, not_acquired`,
-		`read a; echo '{"id":1,"answer":"granted","fense":7}'; cat`:      `unknown field "fense"`,
-		`read a; echo '{"id":1,"answer":"error"}'; cat`:                  "has no why",
-		`read a; yes '{"id":1,"answer":"queued"}'; cat`:                  "too many answers to acquire 1",
-		`read a; head -c 10000000 /dev/zero | tr '\\0' x; cat`:           "is longer than 65536 bytes",
-		`read a; printf '{"id":1,"answer":"gra'; exit 7`:                 "the JSON object is not complete",
-		`exec >&-; sleep 31415`:                                          "closed its standard output",
-		`read a; exit 5`:                                                 "the program has ended (exit status 5)",
-		`read a; kill -9 $$`:                                             "signal: killed",
-		`read a; echo '{"id":1,"answer":"error","why":"no route"}'; cat`: "no route",
+		`read a; echo nonsense; cat`:                                                   `line 2 of the program: "nonsense"`,
+		`read a; echo '{"id":7,"answer":"granted"}'; cat`:                              "line 2 of the program: the answer \"granted\" has the id 7, and no request has this id",
+		`read a; echo '{"id":1,"answer":"released"}'; cat`:                             `the answer "released" to acquire 1; possible are granted, not_acquired`,
+		`read a; echo '{"id":1,"answer":"granted","fense":7}'; cat`:                    `unknown field "fense"`,
+		`read a; echo '{"id":1,"answer":"error"}'; cat`:                                "has no why",
+		`read a; yes '{"id":1,"answer":"queued"}'; cat`:                                "too many answers to acquire 1",
+		`read a; head -c 10000000 /dev/zero | tr '\\0' x; cat`:                         "is longer than 65536 bytes",
+		`read a; printf '{"id":1,"answer":"gra'; exit 7`:                               "the JSON object is not complete",
+		`exec >&-; sleep 31415`:                                                        "closed its standard output",
+		`read a; exit 5`:                                                               "the program has ended (exit status 5)",
+		`read a; kill -9 $$`:                                                           "signal: killed",
+		`read a; echo '{"id":1,"answer":"error","why":"no route"}'; cat`:               "no route",
+		`read a; echo '{"id":1,"answer":"error","why":"\u001b[2Jno\u202eroute"}'; cat`: "\uFFFD[2Jno\uFFFDroute",
+		`read a; printf '\033]0;title\007' >&2; exit 5`:                                "\uFFFD]0;title\uFFFD",
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"oversell/api"
 )
 
 const (
@@ -168,6 +170,7 @@ func (p *program) take(n int, line []byte) (err error) {
 	if err := decode(line, &a); err != nil {
 		return err
 	}
+	a.Why, a.Backend, a.Step = printable(a.Why), printable(a.Backend), api.Step(printable(string(a.Step)))
 	return p.dispatch(a)
 }
 
@@ -310,7 +313,7 @@ func (t *tail) Write(text []byte) (int, error) {
 func (t *tail) ending() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), ""))
+	text := strings.TrimSpace(printable(strings.ToValidUTF8(string(t.text), "")))
 	if text == "" {
 		return "; its standard error is empty"
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"oversell/api"
 )
@@ -132,6 +133,19 @@ func decode(line []byte, into any) error {
 	return nil
 }
 
+// printable returns text without the characters that act on a terminal: a lock on trial could write over its verdict.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return -1
+		case r == '\n', r == '\t', unicode.IsGraphic(r):
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
 func withoutPrefix(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON object is not complete")
@@ -152,6 +166,9 @@ func decodeHello(line []byte) (Hello, error) {
 	var h Hello
 	if err := decode(line, &h); err != nil {
 		return h, err
+	}
+	for _, text := range []*string{&h.Library, &h.Version, &h.Language, &h.Document} {
+		*text = strings.Join(strings.Fields(printable(*text)), " ")
 	}
 	return h, h.check()
 }
