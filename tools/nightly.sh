@@ -49,7 +49,8 @@ for name in $parts; do
 	fi
 	echo "nightly: $name, log in $state/$name.log"
 	at=$(date +%s)
-	if part "$name" >"$state/$name.log" 2>&1; then
+	# A test that skips itself has checked nothing.
+	if part "$name" >"$state/$name.log" 2>&1 && ! grep '^--- SKIP' "$state/$name.log"; then
 		echo $(($(date +%s) - at)) >"$state/$name.ok"
 	else
 		failed=1
