@@ -236,8 +236,8 @@ func (*dbRowFair) Card() api.Card {
 			ZH: "每个等待者插入一行，编号最小的持有锁：跨所有副本先来先得。",
 		},
 		When: api.Text{
-			EN: "Choose it if all replicas must get the lock in order of arrival, and you have only a database. Many waiters load it with reads.",
-			ZH: "需要跨副本的公平锁，又只有数据库时选它。等待者一多，查询会加重数据库的负担。",
+			EN: "Choose it if all replicas must get the lock in order of arrival, and you have only a database. Many waiters load it with reads. The database's clock must never jump, as for `db-row`.",
+			ZH: "需要跨副本的公平锁，又只有数据库时选它。等待者一多，查询会加重数据库的负担。和 `db-row` 一样，数据库的时钟不能跳变。",
 		},
 		Protects: []api.Hazard{
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.DeadWaiter, api.LostReply, api.Nesting,

@@ -89,6 +89,31 @@ func expire(t *testing.T, db *gorm.DB, key string) {
 	}
 }
 
+// TestDatabaseClockJumps lets the clock of the database jump for a second client. Ahead, it gets a held lock, so
+// that only the fence protects the stock; back, it does not get a lock whose lease has ended.
+func TestDatabaseClockJumps(t *testing.T) {
+	locksOf := map[string]func(*gorm.DB) locks.Locker{
+		"db-row":      func(db *gorm.DB) locks.Locker { return DBRow(db, time.Minute) },
+		"db-row-fair": func(db *gorm.DB) locks.Locker { return DBRowFair(db, time.Minute) },
+	}
+	db := database(t, "")
+	ahead, back := databaseAt(t, time.Hour), databaseAt(t, -time.Hour)
+	for name, lock := range locksOf {
+		key := newKey()
+		first := acquire(t, lock(db), request(key, "first", 0, time.Minute))
+		second := acquire(t, lock(ahead), request(key, "second", 0, time.Minute))
+		if second.Fence() <= first.Fence() {
+			t.Errorf("%s: the second holder has fence %d, the first %d", name, second.Fence(), first.Fence())
+		}
+		key = newKey()
+		acquire(t, lock(db), locks.Request{Key: key, Owner: "dead", Lease: 50 * time.Millisecond, NoRenew: true})
+		if _, err := lock(back).Acquire(t.Context(), request(key, "late", 200*time.Millisecond, time.Minute)); !errors.Is(err, locks.ErrNotAcquired) {
+			t.Errorf("%s: with the clock set back, the lock of a dead holder: %v", name, err)
+		}
+		acquire(t, lock(db), request(key, "next", time.Minute, time.Minute))
+	}
+}
+
 // TestFirstGrant sends concurrent requests for a key without a row. One request must acquire the
 // lock, and no request may deadlock.
 func TestFirstGrant(t *testing.T) {

@@ -1,7 +1,9 @@
 package mysqllock
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,13 +28,31 @@ func TestMain(m *testing.M) {
 // not "", the connections go to the proxy at addr instead of to the server.
 func database(t *testing.T, addr string) *gorm.DB {
 	t.Helper()
+	db := connect(t, func(cfg *mysql.Config) { cfg.Addr = cmp.Or(addr, cfg.Addr) })
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// databaseAt returns a pool of connections for which the server's clock has jumped, and then stands still.
+func databaseAt(t *testing.T, jump time.Duration) *gorm.DB {
+	t.Helper()
+	now := strconv.FormatInt(time.Now().Add(jump).Unix(), 10)
+	return connect(t, func(cfg *mysql.Config) { cfg.Params = map[string]string{"timestamp": now} })
+}
+
+func connect(t *testing.T, change func(*mysql.Config)) *gorm.DB {
+	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if addr != "" {
-		cfg.Addr = addr
-	}
+	change(cfg)
 	db, err := stock.Open(cfg.FormatDSN(), 8)
 	if err != nil {
 		t.Fatal(err)
@@ -42,9 +62,6 @@ func database(t *testing.T, addr string) *gorm.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	if err := migrations.Up(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
 	return db
 }
 
