@@ -223,7 +223,7 @@ func TestNoRedirects(t *testing.T) {
 func TestUnknownRoute(t *testing.T) {
 	t.Parallel()
 	s := serviceOf(t, &orderRecorder{id: "none"})
-	for accept, want := range map[string]string{"text/html,*/*": `<a href="/">`, "*/*": `"detail":"there is no route`} {
+	for accept, want := range map[string]string{"text/html,*/*": `<a href="/">`, "*/*": `; a sale is GET /check/lock?strategy=redis"`} {
 		answer := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/%3Cb%3E", nil)
 		r.Header.Set("Accept", accept)

@@ -148,7 +148,7 @@ func (s *Service) routes() {
 	s.engine.GET("/readyz", s.ready)
 	s.engine.GET("/metrics", s.serveMetrics())
 	s.engine.NoRoute(func(c *gin.Context) {
-		missing := refuse(http.StatusNotFound, api.BadRequest, "there is no route %s", "没有路由 %s", short(c.Request.URL.Path))
+		missing := refuse(http.StatusNotFound, api.BadRequest, "there is no route %s; a sale is GET /check/lock?strategy=redis", "没有路由 %s；下单用 GET /check/lock?strategy=redis", short(c.Request.URL.Path))
 		if strings.Contains(c.GetHeader("Accept"), "text/html") { // a person with a browser
 			missing.page(c)
 			return
