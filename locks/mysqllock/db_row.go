@@ -17,6 +17,9 @@ import (
 // 2.3). The row expires by the database's clock, so no client's clock matters. A new owner takes
 // over the row in one conditional UPDATE. The row's epoch counts the grants, and is the fence.
 // Every statement is its own transaction.
+//
+// DANGER: if the database's clock jumps ahead, a second owner takes over the row of a holder; if it jumps
+// back, the row of a dead holder stays for that much longer.
 func DBRow(db *gorm.DB, lease time.Duration) locks.Locker {
 	return locks.Reentrant(locks.Queue(&dbRow{db, lease}))
 }
@@ -148,8 +151,8 @@ func (*dbRow) Card() api.Card {
 			ZH: "唯一键的一行记录持有者，按数据库时钟过期，用一条 UPDATE 接管。",
 		},
 		When: api.Text{
-			EN: "Choose it if you need a lock with a lease, and have only a database. If the work fits into one transaction, `for-update` is simpler. The database's clock must never jump: an hour ahead, a second request gets the lock; an hour back, the lock of a dead holder stays for an hour.",
-			ZH: "需要带租期的锁，又只有数据库时选它。业务能放进一个事务，`for-update` 更简单。数据库的时钟不能跳变：向前跳一小时，第二个请求会拿到锁；向后跳一小时，已宕机的持有者的锁会多留一小时。",
+			EN: "Choose it if you need a lock with a lease, and have only a database. If the work fits into one transaction, `for-update` is simpler. The database's clock must never jump.",
+			ZH: "需要带租期的锁，又只有数据库时选它。业务能放进一个事务，`for-update` 更简单。数据库的时钟不能跳变。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Nesting, api.LostReply, api.Operator, api.Starved, api.RenewalReply},
 		Breaks: []api.Break{
