@@ -85,14 +85,14 @@ func replicated(ctx context.Context, master *redis.Client, replicas int) error {
 
 // alone returns nil if a Sentinel considers the master down, and has no majority to replace it.
 func alone(ctx context.Context, sentinel *redis.Client) error {
-	master := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", rig.SentinelMaster)
-	if err := sentinel.Process(ctx, master); err != nil {
+	master, err := monitored(ctx, sentinel)
+	if err != nil {
 		return err
 	}
-	if flags := master.Val()["flags"]; !strings.Contains(flags, "s_down") {
+	if flags := master["flags"]; !strings.Contains(flags, "s_down") {
 		return errors.New("it considers the master alive: " + flags)
 	}
-	err := sentinel.Do(ctx, "SENTINEL", "CKQUORUM", rig.SentinelMaster).Err()
+	err = sentinel.Do(ctx, "SENTINEL", "CKQUORUM", rig.SentinelMaster).Err()
 	if err == nil {
 		return errors.New("it has a quorum")
 	}

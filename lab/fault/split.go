@@ -1,8 +1,11 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -70,10 +73,46 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 					}
 				}
 			}
+			if isSentinel(s) { // else its file may keep the users of a split, which then outlasts a restart
+				return c.Do(ctx, "SENTINEL", "FLUSHCONFIG").Err()
+			}
 			return nil
 		}))
 	}
 	return errors.Join(errs...)
+}
+
+// settled returns nil when all Sentinels name the same master, consider it alive, and no fail-over goes on.
+//
+// DANGER: a Sentinel names the new master before its fail-over has ended. Meanwhile, another loss of the master
+// would make the old one the master again, or leave the Sentinels with two of them.
+func (m *Masters) settled(ctx context.Context) error {
+	first := ""
+	for _, s := range m.rig.Servers() {
+		if !isSentinel(s) || s.PID() == 0 {
+			continue
+		}
+		var master map[string]string
+		err := withRedis(s, func(c *redis.Client) (err error) {
+			master, err = monitored(ctx, c)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		addr := net.JoinHostPort(master["ip"], master["port"])
+		if first = cmp.Or(first, addr); addr != first || master["flags"] != "master" {
+			return fmt.Errorf("%s has the master %s (%s), another Sentinel has %s", s.Name(), addr, master["flags"], first)
+		}
+	}
+	return nil
+}
+
+// monitored returns what a Sentinel knows of the master: its ip, port and flags, among others.
+func monitored(ctx context.Context, sentinel *redis.Client) (map[string]string, error) {
+	master := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", rig.SentinelMaster)
+	err := sentinel.Process(ctx, master)
+	return master.Val(), err
 }
 
 // isRedis reports whether a server is a Redis of the topology, or a Sentinel.
