@@ -48,7 +48,8 @@ func aloneCommand() *cobra.Command {
 // runChild does not kill the command at Ctrl-C: the terminal sends the signal to the command, too.
 func runChild(cmd *cobra.Command, args []string) error {
 	child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
-	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr                 // not over a pipe: it may be a terminal
+	// Not over a pipe, because it may be a terminal.
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := child.Run()
 	var failed *exec.ExitError
 	switch {

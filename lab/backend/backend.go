@@ -151,6 +151,7 @@ func requestEtcd(ctx context.Context, method, addr, path, body string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+	req.Close = true // no second request uses this client
 	res, err := api.Direct().Do(req)
 	if err != nil {
 		return nil, err

@@ -175,6 +175,7 @@ func (r Runner) send(ctx context.Context, method, target string) (status int, bo
 	if method != http.MethodGet {
 		req.Header.Set("X-Lab-Token", r.Token)
 	}
+	req.Close = true // no second request uses this client
 	res, err := api.Direct().Do(req)
 	if err != nil {
 		return 0, nil, err

@@ -91,10 +91,10 @@ func (m *Masters) awaitReplaced(ctx context.Context) error {
 }
 
 func (m *Masters) awaitFollowed(ctx context.Context) error {
-	return errors.Join(
-		await(ctx, m.killed.Name()+" follows the new master", m.followed),
-		await(ctx, "all Sentinels agree, and no fail-over goes on", m.settled),
-	)
+	if err := await(ctx, m.killed.Name()+" follows the new master", m.followed); err != nil {
+		return err
+	}
+	return await(ctx, "all Sentinels agree, and no fail-over goes on", m.settled)
 }
 
 // followed returns nil when the killed server is a replica again. A cluster sees to that. A Sentinel waits
