@@ -1,6 +1,7 @@
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -69,7 +70,7 @@ class Main {
         while (session(one) == old) { // the end of the old session must not reach the server
             Thread.sleep(10);
         }
-        line.mend();
+        line.mend(old);
         await(held, "the first client did not acquire the lock");
 
         boolean acquired = new InterProcessMutex(two, path).acquire(2 * SESSION_MS, TimeUnit.MILLISECONDS);
@@ -97,11 +98,15 @@ class Main {
         return client;
     }
 
-    /** Line forwards connections to the server. */
+    /**
+     * Line forwards connections to the server, but none of a session that was given up: ZooKeeper's client up to
+     * 3.5.4 may connect once more when it is closed before a try, and would keep its session alive.
+     */
     static class Line {
         final ServerSocket listener = new ServerSocket(0);
         final Set<Socket> open = ConcurrentHashMap.newKeySet();
         volatile boolean answers = true, whole = true;
+        volatile long ended = -1;
 
         Line(String server) throws IOException {
             String[] address = server.split(":");
@@ -112,9 +117,15 @@ class Main {
                         client.close();
                         continue;
                     }
-                    var target = new Socket(address[0], Integer.parseInt(address[1]));
                     open.add(client);
+                    byte[] request = client.getInputStream().readNBytes(28); // it ends with the session
+                    if (request.length < 28 || ByteBuffer.wrap(request).getLong(20) == ended) {
+                        client.close();
+                        continue;
+                    }
+                    var target = new Socket(address[0], Integer.parseInt(address[1]));
                     open.add(target);
+                    target.getOutputStream().write(request);
                     daemon(() -> copy(client, target, false));
                     daemon(() -> copy(target, client, true));
                 }
@@ -139,7 +150,8 @@ class Main {
             }
         }
 
-        void mend() {
+        void mend(long session) {
+            ended = session;
             answers = true;
             whole = true;
         }
