@@ -91,11 +91,26 @@ func (m *Masters) awaitReplaced(ctx context.Context) error {
 }
 
 func (m *Masters) awaitFollowed(ctx context.Context) error {
-	if err := await(ctx, m.killed.Name()+" follows the new master", m.followed); err != nil {
-		return err
+	if err := await(ctx, m.killed.Name()+" follows the new master", m.followed); err != nil || len(m.masters) > 1 {
+		return err // a cluster has no Sentinels
 	}
-	return await(ctx, "all Sentinels agree, and no fail-over goes on", m.settled)
+	agreed, since := "", time.Now()
+	return await(ctx, "all Sentinels agree, and no fail-over begins", func(ctx context.Context) error {
+		now, err := m.settled(ctx)
+		if err != nil || now != agreed {
+			agreed, since = now, time.Now()
+		}
+		if err == nil && time.Since(since) < quiet {
+			err = errors.New("they agree only since a moment ago")
+		}
+		return err
+	})
 }
+
+// quiet is the time without a fail-over after which none begins. A Sentinel that has just started may still have
+// an old view, by which it replaces the master once more: it needs down-after-milliseconds for that, one second,
+// and as long for the votes.
+const quiet = 3 * time.Second
 
 // followed returns nil when the killed server is a replica again. A cluster sees to that. A Sentinel waits
 // for ten seconds, so the server gets the same command earlier.

@@ -82,12 +82,13 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 	return errors.Join(errs...)
 }
 
-// settled returns nil when all Sentinels name the same master, consider it alive, and no fail-over goes on.
+// settled returns the master that all Sentinels name, and the epoch in which they chose it, once they consider
+// it alive, it has a replica, and no fail-over goes on.
 //
 // DANGER: a Sentinel names the new master before its fail-over has ended. Meanwhile, another loss of the master
 // would make the old one the master again, or leave the Sentinels with two of them.
-func (m *Masters) settled(ctx context.Context) error {
-	first := ""
+func (m *Masters) settled(ctx context.Context) (agreed string, err error) {
+	addr := ""
 	for _, s := range m.rig.Servers() {
 		if !isSentinel(s) || s.PID() == 0 {
 			continue
@@ -98,14 +99,20 @@ func (m *Masters) settled(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return "", err
 		}
-		addr := net.JoinHostPort(master["ip"], master["port"])
-		if first = cmp.Or(first, addr); addr != first || master["flags"] != "master" {
-			return fmt.Errorf("%s has the master %s (%s), another Sentinel has %s", s.Name(), addr, master["flags"], first)
+		addr = net.JoinHostPort(master["ip"], master["port"])
+		its := addr + " of epoch " + master["config-epoch"]
+		if agreed = cmp.Or(agreed, its); its != agreed || master["flags"] != "master" {
+			return "", fmt.Errorf("%s has the master %s (%s), another Sentinel has %s", s.Name(), its, master["flags"], agreed)
 		}
 	}
-	return nil
+	for _, s := range slices.Concat(m.masters, m.replicas) {
+		if s.Addr() == addr {
+			err = hasReplicationLine(ctx, s, "state=online")
+		}
+	}
+	return agreed, err
 }
 
 // monitored returns what a Sentinel knows of the master: its ip, port and flags, among others.
