@@ -37,6 +37,7 @@ func runners() map[string]runner {
 	// There is no cluster: this test builds and checks what the commands apply or name.
 	kubernetes := func(as string) runner { return runner{file: "deploy/manifests_test.go", as: as} }
 	plans := runner{file: "jmeter/pom.xml", as: "<plan>*.jmx</plan>"}
+	nightly := func(as string) runner { return runner{file: "tools/nightly.sh", as: as} }
 	all := map[string]runner{
 		"make lab":                                {file: "cli/lab_command_test.go", as: `"lab"`},
 		"bin/oversell lab --redis sentinel":       {file: "cli/topologies_test.go", as: `"--redis sentinel"`},
@@ -124,8 +125,8 @@ func runners() map[string]runner {
 		"bin/oversell contract -- python3 adapters/examples/lock.py":                   quick,
 		"bin/oversell judge --hazard pause,crash -- python3 adapters/examples/lock.py": quick,
 		"make adapters": slow, "bin/oversell judge -- bin/adapter-redsync": slow,
-		"make incidents":         slow,
-		"make libraries SEEDS=1": slow,
+		"make incidents":         nightly(`incidents | libraries) make "$1" SEEDS=1`),
+		"make libraries SEEDS=1": nightly(`incidents | libraries) make "$1" SEEDS=1`),
 		"bin/oversell judge -- python3 adapters/examples/lock.py": slow,
 
 		"bin/oversell grade": quick,
@@ -156,10 +157,11 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
 		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
 		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "bin/oversell docs --runs results/break"},
-		"make databases SEEDS=1": {file: "Makefile", as: "sh tools/databases.sh"}, // it would replace docs/databases.json
+		"make databases SEEDS=1": nightly("make databases SEEDS=1"),
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,
-		"make break SEEDS=1": slow, "make claims strategy=atomic": slow, "make chaos FOR=1m": slow, "make scenarios": slow, "make interop": slow,
+		"make break SEEDS=1": nightly("make break SEEDS=1"), "make claims strategy=atomic": slow, "make chaos FOR=1m": nightly(" chaos "),
+		"make scenarios": nightly(" scenarios "), "make interop": nightly(" interop "),
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,
 		"make jmeter plan=coupon.jmx guard=none": slow, "make jmeter plan=semaphore.jmx backend=zk": slow,
 		"make bench": slow, "cd bench && go run . -only locks -rounds 3": slow,
@@ -307,6 +309,6 @@ func startLab(t *testing.T, root string) (target, token string) {
 		}
 		return at.Target, at.Token
 	}
-	t.Fatal("the lab is not ready after two minutes")
+	t.Fatal("the lab is not ready after five minutes")
 	return "", ""
 }
