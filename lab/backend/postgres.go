@@ -14,7 +14,7 @@ import (
 // https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-ASYNC
 var serverVersion = regexp.MustCompile(`server_version\x00([^\x00]+)\x00`)
 
-// PostgresVersion returns the version of the PostgreSQL at the URL, which must need no password.
+// PostgresVersion returns the version of the PostgreSQL at the URL, which asks for the password in clear text.
 func PostgresVersion(ctx context.Context, at string) (string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -29,7 +29,11 @@ func PostgresVersion(ctx context.Context, at string) (string, error) {
 	begin := "user\x00" + u.User.Username() + "\x00database\x00" + strings.TrimPrefix(u.Path, "/") + "\x00\x00"
 	head := binary.BigEndian.AppendUint32(nil, uint32(len(begin)+8)) //nolint:gosec // short
 	head = binary.BigEndian.AppendUint32(head, 3<<16)                // the version of the protocol
-	if _, err := conn.Write(append(head, begin...)); err != nil {
+	password, _ := u.User.Password()
+	head = append(head, begin...)
+	head = append(head, 'p') // the password waits until the server asks for it
+	head = binary.BigEndian.AppendUint32(head, uint32(len(password)+5)) //nolint:gosec // short
+	if _, err := conn.Write(append(head, password+"\x00"...)); err != nil {
 		return "", err
 	}
 	var answer []byte

@@ -13,9 +13,9 @@ import (
 	"oversell/lab/backend"
 )
 
-// postgresTrust lets every user of the machine in, as ZooKeeper and etcd do: see secrets. The role
-// oversell is no superuser, so it can't write files.
-const postgresTrust = "host oversell oversell 127.0.0.1/32 trust\n"
+// postgresUsers lets the role oversell in, with its password in clear text, which does not leave the machine. The
+// role is no superuser, so it can't write files.
+const postgresUsers = "host oversell oversell 127.0.0.1/32 password\n"
 
 // postgresConf keeps everything in the data folder. Kill removes no shared memory, so the segments of
 // parallel queries are files, and the one segment that PostgreSQL insists on is in a namespace that
@@ -38,7 +38,8 @@ oversell = host=127.0.0.1 port=%s dbname=oversell user=oversell
 listen_addr = 127.0.0.1
 listen_port = %s
 unix_socket_dir =
-auth_type = any
+auth_type = plain
+auth_file = %s
 pool_mode = transaction
 max_client_conn = 400
 default_pool_size = 100
@@ -55,33 +56,30 @@ func (r *Rig) addPostgres(found programs) {
 	pg.owner = owner
 	data := pg.mkdir("data")
 	fsync := map[bool]string{true: "on", false: "off"}[r.cfg.Fsync]
-	conf := pg.write("postgresql.conf", fmt.Sprintf(postgresConf, pg.write("pg_hba.conf", postgresTrust), pg.port(), fsync))
+	conf := pg.write("postgresql.conf", fmt.Sprintf(postgresConf, pg.write("pg_hba.conf", postgresUsers), pg.port(), fsync))
 	// In single-user mode, one statement a line comes from standard input.
-	pg.write("setup.sql", "CREATE ROLE oversell LOGIN\nCREATE DATABASE oversell OWNER oversell\n")
+	pg.write("setup.sql", "CREATE ROLE oversell LOGIN PASSWORD '"+r.secrets.user+"'\nCREATE DATABASE oversell OWNER oversell\n")
 	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
 	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.postgres, data) }
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
-	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port()))}
+	users := pooler.write("users.txt", fmt.Sprintf("%q %q\n", labUser, r.secrets.user))
+	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port(), users))}
 
 	r.check(pg.show(owner, "postgresql.conf", "pg_hba.conf", "setup.sql"))
-	r.check(pooler.show(owner, "pgbouncer.ini"))
+	r.check(pooler.show(owner, "pgbouncer.ini", "users.txt"))
 	if owner != nil {
 		r.check(os.Chown(data, int(owner.Uid), int(owner.Gid)))
 	}
 	r.backends = append(r.backends, pg, pooler)
-	r.addrs.Postgres, r.addrs.Pgbouncer = postgresURL(pg.addr), postgresURL(pooler.addr)
+	r.addrs.Postgres, r.addrs.Pgbouncer = r.secrets.postgres(pg.addr), r.secrets.postgres(pooler.addr)
 	for _, s := range []*Server{pg, pooler} { // either serves when it begins a session
 		s.probe = func(ctx context.Context) error {
-			_, err := backend.PostgresVersion(ctx, postgresURL(s.addr))
+			_, err := backend.PostgresVersion(ctx, r.secrets.postgres(s.addr))
 			return err
 		}
 	}
-}
-
-func postgresURL(addr string) string {
-	return "postgres://oversell@" + addr + "/oversell?sslmode=disable"
 }
 
 // initPostgres creates the data folder with the role and the database of the lab.
@@ -116,15 +114,16 @@ func notRoot() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err, err2)
 }
 
-// show lets the owner read the server's files, which must have no secret, and enter its folder. An owner of nil is
-// this user, who can do both already.
+// show lets the owner's group read the server's files, and enter its folder. An owner of nil is this user, who can do
+// both already.
 func (s *Server) show(owner *syscall.Credential, files ...string) error {
 	if owner == nil {
 		return nil
 	}
 	err := errors.Join(os.Chmod(s.rig.dir, 0o711), os.Chmod(s.dir, 0o755)) //nolint:gosec // no one can list the first
-	for _, name := range files {
-		err = errors.Join(err, os.Chmod(filepath.Join(s.dir, name), 0o644)) //nolint:gosec // no secret
+	for _, name := range files { // the files stay root's, and have the password
+		file := filepath.Join(s.dir, name)
+		err = errors.Join(err, os.Chown(file, -1, int(owner.Gid)), os.Chmod(file, 0o640)) //nolint:gosec // for the group
 	}
 	for dir := filepath.Dir(s.rig.dir); err == nil && dir != "/"; dir = filepath.Dir(dir) {
 		info, missing := os.Stat(dir)

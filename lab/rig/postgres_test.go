@@ -31,6 +31,12 @@ func TestPostgres(t *testing.T) {
 		if v, err := backend.PostgresVersion(t.Context(), url); err != nil || !strings.HasPrefix(v, "1") {
 			t.Errorf("version of %s: %q, %v", url, v, err)
 		}
+		for _, stranger := range []string{"postgres://oversell@", "postgres://oversell:wrong@", "postgres://postgres@"} {
+			_, at, _ := strings.Cut(url, "@")
+			if _, err := backend.PostgresVersion(t.Context(), stranger+at); err == nil {
+				t.Errorf("%s is let in without the password", stranger)
+			}
+		}
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)

@@ -8,12 +8,12 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper, etcd and PostgreSQL have no password. Other users can change their data, but no request
+// ZooKeeper and etcd have no password. Other users can change their data, but no request
 // can make them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX
 // are off, and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
-	user   string // of MySQL's user oversell, and of Redis
+	user   string // of MySQL's and PostgreSQL's user oversell, and of Redis
 	galera string // the cluster's name, without which no node can join
 }
 
@@ -32,6 +32,10 @@ func (s secrets) mysql(user, addr string) string {
 		password = s.admin
 	}
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
+}
+
+func (s secrets) postgres(addr string) string {
+	return fmt.Sprintf("postgres://%s:%s@%s/oversell?sslmode=disable", labUser, s.user, addr)
 }
 
 // RedisURL returns the URL of this rig's Redis at addr, the host:port of the server or of a link.
