@@ -31,7 +31,8 @@ func PostgresVersion(ctx context.Context, at string) (string, error) {
 	head = binary.BigEndian.AppendUint32(head, 3<<16)                // the version of the protocol
 	password, _ := u.User.Password()
 	head = append(head, begin...)
-	head = append(head, 'p') // the password waits until the server asks for it
+	// The password waits until the server asks for it.
+	head = append(head, 'p')
 	head = binary.BigEndian.AppendUint32(head, uint32(len(password)+5)) //nolint:gosec // short
 	if _, err := conn.Write(append(head, password+"\x00"...)); err != nil {
 		return "", err

@@ -121,7 +121,8 @@ func (s *Server) show(owner *syscall.Credential, files ...string) error {
 		return nil
 	}
 	err := errors.Join(os.Chmod(s.rig.dir, 0o711), os.Chmod(s.dir, 0o755)) //nolint:gosec // no one can list the first
-	for _, name := range files { // the files stay root's, and have the password
+	// The files stay root's, and have the password.
+	for _, name := range files {
 		file := filepath.Join(s.dir, name)
 		err = errors.Join(err, os.Chown(file, -1, int(owner.Gid)), os.Chmod(file, 0o640)) //nolint:gosec // for the group
 	}
