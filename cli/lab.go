@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 )
 
@@ -212,6 +213,9 @@ func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writ
 		return err
 	}
 	closePage := servePage(ctx, page, phones, dash.Config{Lab: lab.Addresses(), Binary: cfg.Binary, OnExit: cfg.OnExit, Share: link})
+	if few := load.CheckOpenFiles(200); few != nil {
+		_, _ = fmt.Fprintf(errOut, "note: %v\n", few)
+	}
 	if err = f.announce(lab, program, link, out); err == nil {
 		<-ctx.Done()
 		_, _ = fmt.Fprintln(errOut, "closing the lab")

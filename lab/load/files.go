@@ -14,7 +14,8 @@ func RaiseOpenFiles() {
 		return
 	}
 	for _, most := range []uint64{32768, 10240} { // macOS allows at most the second
-		if limit.Cur = min(limit.Max, most); syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		most = min(limit.Max, most)
+		if limit.Cur >= most || syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: most, Max: limit.Max}) == nil {
 			return
 		}
 	}

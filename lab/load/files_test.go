@@ -25,6 +25,13 @@ func TestOpenFiles(t *testing.T) {
 	if err := CheckOpenFiles(200); err != nil {
 		t.Error(err)
 	}
+	high := syscall.Rlimit{Cur: was.Max, Max: was.Max}
+	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &high)
+	RaiseOpenFiles()
+	var now syscall.Rlimit
+	if _ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); now.Cur != was.Max {
+		t.Errorf("it lowered the limit from %d to %d", was.Max, now.Cur)
+	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "ulimit -n").Output()
 	if err != nil || len(strings.TrimSpace(string(out))) < 4 || strings.TrimSpace(string(out)) == "1024" {
 		t.Errorf("a child may open %s files, %v", out, err)

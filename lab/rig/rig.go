@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -48,7 +49,7 @@ type Rig struct {
 // first, it stops them all. After Start, ctx has no effect: the servers run until Close. A missing
 // program gives an error that wraps ErrMissing.
 func Start(ctx context.Context, cfg Config) (*Rig, error) {
-	if err := cfg.validate(); err != nil {
+	if err := errors.Join(cfg.validate(), checkOpenFiles()); err != nil {
 		return nil, err
 	}
 	found, err := find(cfg)
@@ -73,6 +74,16 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 		return nil, errors.Join(fullDisk(dir), err, r.Close()) // the cause first
 	}
 	return r, nil
+}
+
+// checkOpenFiles returns an error if the limit of open files is too low for the servers. etcd needs most.
+func checkOpenFiles() error {
+	const need = 200
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil && limit.Cur < need {
+		return fmt.Errorf("rig: a process may open %d files, and some servers need %d: raise the limit with ulimit -n %d", limit.Cur, need, need)
+	}
+	return nil
 }
 
 // setUp fails as soon as any server dies, even one that was ready, because others need it.
