@@ -373,10 +373,11 @@ func (e *ensemble) deleteSession(id int64) {
 }
 
 // list returns the sessions whose end has an effect: a client that has ended needs none, unless its
-// node is still there.
+// node is still there. A crashed client may still run, and end at any moment.
 func (e *ensemble) list() []*session {
 	return slices.DeleteFunc(e.inOrder(), func(s *session) bool {
-		return e.w.clients[s.client].done && len(e.owned(s.id)) == 0 && e.w.real == nil
+		client := e.w.clients[s.client]
+		return client.done && !client.crashed && len(e.owned(s.id)) == 0 && e.w.real == nil
 	})
 }
 
