@@ -73,21 +73,22 @@ func (m *Masters) setUsers(ctx context.Context, side []string, state string) err
 					}
 				}
 			}
-			if isSentinel(s) { // else its file may keep the users of a split, which then outlasts a restart
+			// A fail-over makes the servers write their files, with the users of a split, which would outlast a restart.
+			if isSentinel(s) {
 				return c.Do(ctx, "SENTINEL", "FLUSHCONFIG").Err()
 			}
-			return nil
+			return c.ConfigRewrite(ctx).Err()
 		}))
 	}
 	return errors.Join(errs...)
 }
 
 // settled returns the master that all Sentinels name, and the epoch in which they chose it, once they consider
-// it alive, it has a replica, and no fail-over goes on.
+// it alive, all other servers are its replicas, and no fail-over goes on.
 //
 // DANGER: a Sentinel names the new master before its fail-over has ended. Meanwhile, another loss of the master
 // would make the old one the master again, or leave the Sentinels with two of them.
-func (m *Masters) settled(ctx context.Context) (agreed string, err error) {
+func (m *Masters) settled(ctx context.Context) (agreed string, _ error) {
 	addr := ""
 	for _, s := range m.rig.Servers() {
 		if !isSentinel(s) || s.PID() == 0 {
@@ -108,11 +109,15 @@ func (m *Masters) settled(ctx context.Context) (agreed string, err error) {
 		}
 	}
 	for _, s := range slices.Concat(m.masters, m.replicas) {
+		line := "master_link_status:up" // a Sentinel lets a second master be for ten seconds
 		if s.Addr() == addr {
-			err = hasReplicationLine(ctx, s, "state=online")
+			line = "state=online"
+		}
+		if err := hasReplicationLine(ctx, s, line); err != nil {
+			return "", fmt.Errorf("%s: %w", s.Name(), err)
 		}
 	}
-	return agreed, err
+	return agreed, nil
 }
 
 // monitored returns what a Sentinel knows of the master: its ip, port and flags, among others.
