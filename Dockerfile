@@ -1,5 +1,6 @@
 # The service: docker build -t oversell .
 # JMeter with the plans: docker build -t oversell-jmeter --target jmeter .
+# The load balancer: docker build -t oversell-nginx --target nginx .
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
@@ -26,6 +27,10 @@ COPY --chown=lab jmeter/pom.xml ./
 RUN mvn -B -ntp verify && chmod -R a+rwX /home/lab
 COPY --chown=lab jmeter/*.jmx ./
 ENTRYPOINT ["mvn", "-o", "-B", "verify"]
+
+# A mounted file would have the rights of the checkout: after umask 077, nginx's user could not read it.
+FROM nginx:1.30-alpine AS nginx
+COPY --chmod=644 nginx/nginx.conf /etc/nginx/nginx.conf
 
 # The image has only the program: no shell, no password, no other user.
 FROM scratch

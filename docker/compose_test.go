@@ -42,6 +42,18 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// TestMounts: a container's user may be unable to read a file of the checkout, after umask 077 or under SELinux. JMeter
+// runs as the owner of its folder.
+func TestMounts(t *testing.T) {
+	for name, s := range load(t).Services {
+		for _, v := range s.Volumes {
+			if v.Type == types.VolumeTypeBind && name != "jmeter" {
+				t.Errorf("%s mounts %s of the checkout: copy it in the Dockerfile", name, v.Source)
+			}
+		}
+	}
+}
+
 // TestTopologies checks the files for Sentinel and for a cluster. They only add servers of Redis, which
 // are as isolated as the others, and lead the replicas to them.
 func TestTopologies(t *testing.T) {

@@ -7,12 +7,15 @@ docker info >/dev/null 2>&1 || {
 	echo "up: no Docker engine answers: install Docker 25 or newer, or start it; without Docker: make lab" >&2
 	exit 1
 }
-chmod a+r nginx/nginx.conf # the container's user must read it, also after a clone with umask 077
 log=$(mktemp)
 trap 'rm -f "$log" "$log.failed"' EXIT
 { docker compose up --build --wait "$@" 2>&1 || : >"$log.failed"; } | tee "$log"
 [ -e "$log.failed" ] || {
-	echo "the page: http://$(docker compose port nginx 8080)/#token=${LAB_TOKEN:-classroom}"
+	token=${LAB_TOKEN:-classroom}
+	case $token in
+	*[!A-Za-z0-9._~-]*) token=$(printf %s "$token" | od -An -v -tx1 | tr -d '\n' | tr ' ' %) ;; # a + would be a blank
+	esac
+	echo "the page: http://$(docker compose port nginx 8080)/#token=$token"
 	exit 0
 }
 # The messages of Docker Engine, of its proxy, and of Docker Desktop.
