@@ -167,7 +167,11 @@ func browser(t *testing.T, lang ...string) window {
 	if err := chromedp.Run(tab, emulation.SetFocusEmulationEnabled(true), network.Enable(), network.SetExtraHTTPHeaders(languages)); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancelLimit := context.WithTimeout(tab, 5*time.Minute)
+	limit := 5 * time.Minute
+	if rigtest.IsNightly() { // a test takes screenshots of each page, while other tests run
+		limit = 20 * time.Minute
+	}
+	limited, cancelLimit := context.WithTimeout(tab, limit)
 	t.Cleanup(cancelLimit)
 	return limited
 }
