@@ -101,15 +101,16 @@ func (b bench) run(ctx context.Context, binary, only string) error {
 func (b bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
 // inTurn measures every candidate once in each round. Other load on the machine then affects all
-// candidates.
+// candidates. A round takes minutes, so it reports each measurement on standard error.
 func inTurn[T comparable](b bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
 	all := map[T][]figures{}
-	for range b.rounds {
+	for round := range b.rounds {
 		for _, c := range candidates {
 			f, err := measure(c)
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
+			fmt.Fprintf(os.Stderr, "round %d of %d: %v: %.0f a second, p99 %.1f ms\n", round+1, b.rounds, c, f.perSecond, f.p99)
 			all[c] = append(all[c], f)
 		}
 	}
