@@ -40,8 +40,8 @@
 // # Trust
 //
 // The servers listen on loopback only, where every user of the machine can reach them, and
-// run as the lab's owner. MySQL and Redis have commands that write files, so they have
-// passwords, and their users cannot write files: see secrets.go. Only the owner can read the
-// folder. ZooKeeper, etcd, PostgreSQL and the service have no password: a rig is for a
+// run as the lab's owner. MySQL and Redis have commands that write files, so their users
+// cannot write files: see secrets.go. They have passwords, as PostgreSQL has. Only the owner
+// can read the folder. ZooKeeper, etcd and the service have no password: a rig is for a
 // machine whose users trust each other.
 package rig
