@@ -15,6 +15,7 @@ import (
 	"oversell/locks/etcdlock"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
+	"oversell/migrations"
 	"oversell/stock"
 )
 
@@ -78,6 +79,14 @@ func (c *clients) close() {
 	if c.reads != nil {
 		_ = c.reads.Close()
 	}
+}
+
+// unfit returns migrations.ErrForeign if a table is not ours. A schema that is only old will be up to date soon.
+func (c *clients) unfit() error {
+	if why := c.schema.Load(); why != nil && errors.Is(*why, migrations.ErrForeign) {
+		return *why
+	}
+	return nil
 }
 
 func (c *clients) pings() []handlers.Backend {

@@ -196,7 +196,7 @@ func documented(t *testing.T, program string) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		for _, route := range regexp.MustCompile(`(?m)(?:engine\.[A-Z]+\(|^\t\t)"(/[^":]*)`).FindAllStringSubmatch(read(t, file), -1) {
+		for _, route := range regexp.MustCompile(`(?m)(?:(?:engine|sales)\.[A-Z]+\(|^\t\t)"(/[^":]*)`).FindAllStringSubmatch(read(t, file), -1) {
 			routes++
 			if !strings.Contains(texts, strings.TrimSuffix(route[1], "/")) {
 				t.Errorf("no document describes the route %s of %s", route[1], file)

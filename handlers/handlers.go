@@ -46,6 +46,9 @@ type Config struct {
 	Tickets   *stock.Tickets
 	// Backends are the servers that /readyz checks.
 	Backends []Backend
+	// Unfit returns an error while the tables of the database do not fit, such as those of another program: sales
+	// could be lost in them. nil means that they fit.
+	Unfit func() error
 	// Lab allows resets and failpoints to requests that send Token.
 	Lab   bool
 	Token string
@@ -121,25 +124,26 @@ func New(config Config) *Service {
 }
 
 func (s *Service) routes() {
-	s.engine.GET("/check/lock", s.answer(s.checkLock))
-	s.engine.POST("/check/lock", s.answer(s.checkLock))
+	sales := s.engine.Group("", s.rejectUnfit)
+	sales.GET("/check/lock", s.answer(s.checkLock))
+	sales.POST("/check/lock", s.answer(s.checkLock))
 	s.engine.GET("/strategies", func(c *gin.Context) { c.JSON(http.StatusOK, s.cards) })
 	s.engine.GET("/strategies/:id", s.answer(s.getStrategy))
 	s.engine.GET("/primitives", func(c *gin.Context) { c.JSON(http.StatusOK, s.PrimitiveCards) })
 	s.engine.GET("/primitives/:id", s.answer(s.getPrimitive))
-	s.engine.GET("/stock/:id", s.answer(s.getStock))
-	s.engine.PUT("/stock/:id", s.labOnly, s.answer(s.putStock))
-	s.engine.POST("/goods/:id/orders", s.answer(s.postGoodsOrder))
-	s.engine.GET("/coupons/:id", row(s, s.Coupons.Read))
-	s.engine.PUT("/coupons/:id", s.labOnly, s.answer(s.putCoupon))
-	s.engine.GET("/coupons/:id/orders", s.labOnly, row(s, s.Coupons.Orders))
-	s.engine.POST("/coupons/:id/orders", s.answer(s.postCouponOrder))
-	s.engine.GET("/orders/:id", row(s, s.Recharges.Read))
-	s.engine.PUT("/orders/:id", s.labOnly, s.answer(s.putRecharge))
-	s.engine.POST("/orders/:id/recharge", s.answer(s.postRecharge))
-	s.engine.GET("/shows/:id", row(s, s.show))
-	s.engine.PUT("/shows/:id", s.labOnly, s.answer(s.putShow))
-	s.engine.POST("/shows/:id/tickets", s.answer(s.postTicket))
+	sales.GET("/stock/:id", s.answer(s.getStock))
+	sales.PUT("/stock/:id", s.labOnly, s.answer(s.putStock))
+	sales.POST("/goods/:id/orders", s.answer(s.postGoodsOrder))
+	sales.GET("/coupons/:id", row(s, s.Coupons.Read))
+	sales.PUT("/coupons/:id", s.labOnly, s.answer(s.putCoupon))
+	sales.GET("/coupons/:id/orders", s.labOnly, row(s, s.Coupons.Orders))
+	sales.POST("/coupons/:id/orders", s.answer(s.postCouponOrder))
+	sales.GET("/orders/:id", row(s, s.Recharges.Read))
+	sales.PUT("/orders/:id", s.labOnly, s.answer(s.putRecharge))
+	sales.POST("/orders/:id/recharge", s.answer(s.postRecharge))
+	sales.GET("/shows/:id", row(s, s.show))
+	sales.PUT("/shows/:id", s.labOnly, s.answer(s.putShow))
+	sales.POST("/shows/:id/tickets", s.answer(s.postTicket))
 	s.engine.GET("/events", s.answer(s.streamEvents))
 	s.engine.GET("/healthz", func(c *gin.Context) {
 		c.Header("X-Replica", s.Replica) // a balancer's client sees which replica answered
@@ -158,6 +162,16 @@ func (s *Service) routes() {
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.problem(c, refuse(http.StatusMethodNotAllowed, api.BadRequest, "this route does not allow the method %s", "这个路由不允许 %s 方法", c.Request.Method))
 	})
+}
+
+// rejectUnfit rejects requests for the tables while these do not fit.
+func (s *Service) rejectUnfit(c *gin.Context) {
+	if s.Unfit == nil {
+		return
+	}
+	if err := s.Unfit(); err != nil {
+		s.problem(c, &stock.Unavailable{Backend: "mysql", Err: err})
+	}
 }
 
 // ServeHTTP makes Service an http.Handler.

@@ -2,10 +2,13 @@ package handlers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/handlers"
 	"oversell/locks"
 	"oversell/stock"
@@ -38,5 +41,29 @@ func TestProductIsLookedForFirst(t *testing.T) {
 	}
 	if none.n.Load() != 3 || asked[1] != 1 || asked[2] != 3 || asked[3] != 3 {
 		t.Errorf("%d sales, want 3; looked up %v", none.n.Load(), asked)
+	}
+}
+
+// TestUnfitTables: with a table of another program, sales could be lost, so none may begin. The routes without the
+// tables answer.
+func TestUnfitTables(t *testing.T) {
+	t.Parallel()
+	none, foreign := &orderRecorder{id: "none"}, errors.New("db_stock: the table was not made by oversell")
+	s := handlers.New(handlers.Config{
+		Replica: "replica-1", Strategies: []locks.Strategy{none}, Log: t.Logf, Lab: true, Token: labToken,
+		Unfit: func() error { return foreign },
+	})
+	for method, path := range map[string]string{http.MethodGet: "/check/lock", http.MethodPost: "/goods/1/orders", http.MethodPut: "/stock/1"} {
+		answer, p := request(t, s, method, path, "strategy=none&count=1")
+		if answer.Code != http.StatusServiceUnavailable || !strings.Contains(p.Detail, foreign.Error()) || p.Outcome != string(api.Unavailable) {
+			t.Errorf("%s %s: HTTP %d %+v", method, path, answer.Code, p)
+		}
+	}
+	if answer, _ := request(t, s, http.MethodGet, "/primitives/none", ""); answer.Code != http.StatusNotFound || none.n.Load() > 0 {
+		t.Errorf("GET /primitives/none: HTTP %d; %d sales", answer.Code, none.n.Load())
+	}
+	foreign = nil
+	if answer, p := request(t, s, http.MethodGet, "/check/lock", ""); answer.Code != http.StatusOK {
+		t.Errorf("after the repair: HTTP %d %+v", answer.Code, p)
 	}
 }
