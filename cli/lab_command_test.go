@@ -17,6 +17,15 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
+// TestTooFewOpenFiles: a low limit must be named, and not end in the log of a server.
+func TestTooFewOpenFiles(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 60; exec "$0" lab`, built()).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "a process may open 60 files, and some servers need 200: raise the limit with ulimit -n 200") {
+		t.Errorf("a lab with 60 open files: %v, %s", err, out)
+	}
+}
+
 // TestLabCommand starts `oversell lab`, and ends it by Ctrl-C, in make nightly also by kill -9.
 func TestLabCommand(t *testing.T) {
 	t.Parallel()
