@@ -63,6 +63,7 @@ func causes() []cause {
 		{says("MISCONF"), "the server rejects writes, because it cannot save its data: make room on its disk, and see its log"},
 		{says("LOADING"), "the server is reading its data from the disk: wait"},
 		{says("CLUSTERDOWN"), "the cluster rejects writes, because a part of it is down: start the missing masters"},
+		{says("database space exceeded"), "the server's database is full: compact and defragment it, or raise --quota-backend-bytes, and then disarm its alarm with etcdctl alarm disarm"},
 		{number(1290, 1836), "the server is read-only: name the primary in {address}, or set read_only off"},
 
 		// Several servers.

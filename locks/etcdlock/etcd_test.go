@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
@@ -384,6 +386,29 @@ func TestHalfOpen(t *testing.T) {
 		h, err := behind.Acquire(t.Context(), request(uuid.NewString(), "again", 0))
 		return err == nil && h.Release(t.Context()) == nil
 	})
+}
+
+// TestPingWrites: a server whose database is full serves reads, but no sale.
+func TestPingWrites(t *testing.T) {
+	t.Parallel()
+	client, err := etcdlock.Open(rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := etcdlock.Ping(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	full := &etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE}
+	if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), full); err != nil {
+		t.Fatal(err)
+	}
+	if err := etcdlock.Ping(t.Context(), client); err == nil || !strings.Contains(err.Error(), "database space exceeded") {
+		t.Errorf("a full database: %v", err)
+	}
+	if keys, err := client.Get(t.Context(), "", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || keys.Count > 0 {
+		t.Errorf("Ping has left a key: %v, %v", keys, err)
+	}
 }
 
 // TestMemberHangs pauses a member that is not the leader. The others must serve all sales meanwhile.

@@ -112,8 +112,11 @@ func disconnected(ctx context.Context, client *clientv3.Client) <-chan struct{} 
 	return gone
 }
 
-// Ping reads a key that does not exist. It fails if no majority of the members answers.
+// Ping sends a transaction whose write never applies. Unlike a read, it fails if the database is full, or if this user
+// may not write, and like a read if no majority of the members answers.
 func Ping(ctx context.Context, client *clientv3.Client) error {
-	_, err := client.Get(ctx, root, clientv3.WithCountOnly())
+	key := root + "ping"
+	never := clientv3.Compare(clientv3.Version(key), "<", 0)
+	_, err := client.Txn(ctx).If(never).Then(clientv3.OpPut(key, "")).Commit()
 	return err
 }
