@@ -18,18 +18,23 @@ import (
 
 const mostStreams = 16
 
-// counts is a counter whose stream sends nothing and never ends.
-type counts struct{ untouchedCounter }
+// counts is a counter whose stream sends nothing and never ends. It has an element for each stream that has begun.
+type counts struct {
+	untouchedCounter
+	begun chan struct{}
+}
 
-func (counts) Watch(context.Context, string) (<-chan locks.Count, error) {
+func (c counts) Watch(context.Context, string) (<-chan locks.Count, error) {
+	c.begun <- struct{}{}
 	return make(chan locks.Count), nil
 }
 
-func streamServer(t *testing.T) *httptest.Server {
+func streamServer(t *testing.T) (*httptest.Server, counts) {
 	t.Helper()
+	counter := counts{begun: make(chan struct{}, 1)}
 	s := handlers.New(handlers.Config{
 		Replica: "replica-1", Strategies: []locks.Strategy{steps{}}, Lab: true, Token: labToken, Log: t.Logf,
-		Primitives: []locks.Primitives{{Backend: "zk", Counter: counts{}}},
+		Primitives: []locks.Primitives{{Backend: "zk", Counter: counter}},
 	})
 	server := httptest.NewUnstartedServer(s)
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -39,7 +44,7 @@ func streamServer(t *testing.T) *httptest.Server {
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(s.Close) // runs before server.Close, which waits for the open streams
-	return server
+	return server, counter
 }
 
 // listen opens a stream, and reads nothing but its status.
@@ -72,7 +77,7 @@ func listen(t *testing.T, server *httptest.Server, path, token string) (net.Conn
 // TestStreamsAreBounded opens mostStreams streams. One more is rejected without the lab's token.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	server := streamServer(t)
+	server, counter := streamServer(t)
 	var first net.Conn
 	for i := range mostStreams - 1 {
 		conn, code, p := listen(t, server, "/events", "guess")
@@ -84,14 +89,10 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 	}
 	_, _, _ = listen(t, server, "/test/counter/events", "")
-	eventually(t, "one stream more is refused", func() (bool, string) {
-		conn, code, p := listen(t, server, "/events", "")
-		_ = conn.Close()
-		if code != http.StatusOK && (code != http.StatusServiceUnavailable || p.Outcome != "too_many_streams") {
-			t.Fatalf("HTTP %d %+v", code, p)
-		}
-		return code != http.StatusOK, fmt.Sprintf("HTTP %d", code)
-	})
+	<-counter.begun
+	if _, code, p := listen(t, server, "/events", ""); code != http.StatusServiceUnavailable || p.Outcome != "too_many_streams" {
+		t.Errorf("one stream more: HTTP %d %+v", code, p)
+	}
 	if _, code, p := listen(t, server, "/events", labToken); code != http.StatusOK {
 		t.Errorf("the lab's own stream: HTTP %d %+v", code, p)
 	}
@@ -105,7 +106,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // TestListenersThatDoNotRead checks that the service disconnects a listener that never reads.
 func TestListenersThatDoNotRead(t *testing.T) {
 	t.Parallel()
-	server := streamServer(t)
+	server, _ := streamServer(t)
 	for range mostStreams {
 		if _, code, p := listen(t, server, "/events", ""); code != http.StatusOK {
 			t.Fatalf("HTTP %d %+v", code, p)
@@ -125,7 +126,7 @@ func TestListenersThatDoNotRead(t *testing.T) {
 // the number of the lost steps. It also checks that a second stream names the same process.
 func TestLostStepsAreCounted(t *testing.T) {
 	t.Parallel()
-	server := streamServer(t)
+	server, _ := streamServer(t)
 	slow := bufio.NewScanner(stream(t, server))
 	const sales = 800 // each sale has three steps: more than the stream's buffers hold
 	for range sales {
@@ -158,7 +159,8 @@ func TestLostStepsAreCounted(t *testing.T) {
 	if again := processOf(t, server); process == "" || again != process {
 		t.Errorf("two streams of one process: %q and %q", process, again)
 	}
-	if other := processOf(t, streamServer(t)); other == process {
+	restarted, _ := streamServer(t)
+	if other := processOf(t, restarted); other == process {
 		t.Errorf("two processes have the name %q", process)
 	}
 }
