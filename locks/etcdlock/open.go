@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"embed"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,10 +43,8 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 	if as.User != "" {
 		attempts++ // for the request that is rejected since its token has expired
 	}
-	var opened atomic.Bool
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: members,
-		Username:  as.User, Password: as.Password, TLS: as.TLS,
+	cfg := clientv3.Config{
+		Endpoints: members, TLS: as.TLS,
 		Logger:          zap.NewNop(), // the client returns the errors that it would log
 		MaxUnaryRetries: attempts,
 		// A member that hangs, or a connection that is half open: gRPC closes it after 12 s. It allows no shorter time.
@@ -53,8 +53,12 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 			// gRPC's default pause grows to 2 minutes, in which a restarted server would not be used.
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
-		}), grpc.WithChainUnaryInterceptor(loginLater(&opened), bounded, failFast, record)},
-	})
+		})},
+	}
+	var opened atomic.Bool
+	chain := grpc.WithChainUnaryInterceptor(loginLater(&opened), loginAnew(cfg), bounded, failFast, record)
+	cfg.Username, cfg.Password, cfg.DialOptions = as.User, as.Password, append(slices.Clone(cfg.DialOptions), chain)
+	client, err := clientv3.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("etcd address: %w", err)
 	}
@@ -69,10 +73,30 @@ func OpenAs(members []string, as Access) (*clientv3.Client, error) {
 // repeats the request.
 func loginLater(opened *atomic.Bool) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-		if !opened.Load() && method == "/etcdserverpb.Auth/Authenticate" {
+		if !opened.Load() && method == authenticate {
 			return rpctypes.ErrGRPCAuthNotEnabled
 		}
 		return invoke(ctx, method, request, answer, conn, options...)
+	}
+}
+
+const authenticate = "/etcdserverpb.Auth/Authenticate"
+
+// loginAnew repeats a rejected authentication on a connection of its own. The client sends its old token with every
+// request, and etcd 3.4 rejects even an authentication for a token that it has lost, as after a restart. For
+// that, the client would authenticate again, and so on without an end. cfg has no user, so no token.
+func loginAnew(cfg clientv3.Config) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		err := invoke(ctx, method, request, answer, conn, options...)
+		if method != authenticate || !errors.Is(rpctypes.Error(err), rpctypes.ErrInvalidAuthToken) {
+			return err
+		}
+		without, err := clientv3.New(cfg)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = without.Close() }()
+		return invoke(ctx, method, request, answer, without.ActiveConnection(), options...)
 	}
 }
 
