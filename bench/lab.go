@@ -40,7 +40,7 @@ func startLab(ctx context.Context, binary string) (lab, error) {
 	}
 	l.dir = dir
 	file := filepath.Join(dir, "lab.json")
-	l.process = exec.CommandContext(ctx, binary, "lab", "--json", file)
+	l.process = exec.CommandContext(ctx, binary, "lab", "--open", "--json", file)
 	l.process.Cancel = func() error { return l.process.Process.Signal(syscall.SIGTERM) }
 	l.process.Stderr = os.Stderr
 	if err := l.process.Start(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -158,11 +159,19 @@ func zookeeperClient(addrs rig.Addresses) (client, error) {
 	if err != nil {
 		line = []string{"zkCli.sh"} // for the message that it is not installed
 	}
-	return client{
+	c := client{
 		programs: line[:1],
 		args:     append(line[1:], "-server", strings.Join(addrs.Zookeeper, ",")),
 		install:  "Debian: apt install zookeeper; macOS: brew install zookeeper",
-	}, nil
+	}
+	if addrs.JAAS != "" { // the script zkCli reads CLIENT_JVMFLAGS
+		login := "-Djava.security.auth.login.config=" + addrs.JAAS
+		c.env = []string{"CLIENT_JVMFLAGS=" + login}
+		if filepath.Base(line[0]) == "java" {
+			c.args = slices.Insert(c.args, 0, login)
+		}
+	}
+	return c, nil
 }
 
 func etcdClient(addrs rig.Addresses) (client, error) {
@@ -173,8 +182,12 @@ func etcdClient(addrs rig.Addresses) (client, error) {
 	if addrs.CA != "" {
 		args = append(args, "--cacert="+addrs.CA)
 	}
-	return client{
+	c := client{
 		programs: []string{"etcdctl"}, args: args,
 		install: "Debian: apt install etcd-client; macOS: brew install etcd",
-	}, nil
+	}
+	if addrs.Login != "" {
+		c.env = []string{"ETCDCTL_USER=" + addrs.Login}
+	}
+	return c, nil
 }

@@ -31,6 +31,7 @@ type labFlags struct {
 	redis    string
 	zk, etcd int
 	tls      bool
+	open     bool
 	metrics  bool
 	traces   string
 }
@@ -56,6 +57,10 @@ three Sentinels watch; with --redis cluster, they use a cluster of three masters
 each. The five independent Redis of redlock run beside it. --zookeeper 3 and --etcd 3 start
 ensembles in place of single servers. With --tls, the replicas connect to all servers
 with TLS, and as users with few rights.
+
+Other users of the machine cannot use the servers: each has a password, which the commands mysql,
+redis-cli, zkcli and etcdctl know. With --open, ZooKeeper and etcd have none, for programs that
+connect to them without one.
 
 With --metrics, a Prometheus reads the metrics of the replicas each second, on port 9090 if it is
 free. The lab prints the address of its page. With --traces, the replicas trace each request, and
@@ -87,6 +92,7 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
 	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
+	cmd.Flags().BoolVar(&flags.open, "open", false, "let every program of this machine use ZooKeeper and etcd without a password")
 	cmd.Flags().BoolVar(&flags.metrics, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
 	cmd.Flags().StringVar(&flags.traces, "traces", "", "write the spans of all requests to `FILE`, one JSON object in each line; an existing file is replaced")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
@@ -167,7 +173,7 @@ func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config,
 		return cfg, stop, err
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
-	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS = f.zk, f.etcd, f.tls
+	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
 	cfg.Prometheus = f.metrics
 	if f.mysql != "" {
 		cfg.Database = rig.GaleraCluster
@@ -267,6 +273,9 @@ func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Port
 	}
 	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
 	row("etcd", strings.Join(addrs.Etcd, ","), 0)
+	if addrs.Login != "" {
+		row("login of both", addrs.Login, 0)
+	}
 	if addrs.Prometheus != "" {
 		row("prometheus", addrs.Prometheus, wanted.Prometheus)
 	}

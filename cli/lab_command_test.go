@@ -120,7 +120,7 @@ func tryPhones(t *testing.T, link string) {
 	}
 }
 
-// tryClients runs the clients that the lab has printed. They find the lab in tmp. etcdctl may be
+// tryClients runs the clients that the lab has printed, and an exercise. They find the lab in tmp. etcdctl may be
 // missing on this machine: then its command line is printed.
 func tryClients(t *testing.T, binary, tmp, printed string) {
 	t.Helper()
@@ -133,8 +133,9 @@ func tryClients(t *testing.T, binary, tmp, printed string) {
 		{"redis-cli", []string{"redis-cli", "ECHO", "oversell"}, "oversell"},
 		{"zkcli", []string{"zkcli", "ls", "/"}, "zookeeper]"},
 		{"etcdctl get --prefix /", []string{"etcdctl"}, "etcdctl"},
+		{"", []string{"exercise", "zk-version", "--lab", "running"}, "version No is not valid"},
 	} {
-		if !strings.Contains(printed, "\n  "+binary+" "+test.printed+"\n") {
+		if test.printed != "" && !strings.Contains(printed, "\n  "+binary+" "+test.printed+"\n") {
 			t.Errorf("no command %s in:\n%s", test.printed, printed)
 		}
 		cmd := exec.CommandContext(t.Context(), binary, test.args...)

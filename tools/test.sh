@@ -25,7 +25,7 @@ export OVERSELL_PROGRAM="$PWD/bin/oversell" OVERSELL_LAB="$work/lab.json" OVERSE
 : >"$OVERSELL_LEFT_OUT"
 mkdir "$work/lab" "$work/tmp"
 chmod 711 "$work" "$work/lab" "$work/tmp" # PostgreSQL does not run as root
-TMPDIR=$work/lab bin/oversell lab --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
+TMPDIR=$work/lab bin/oversell lab --open --json "$OVERSELL_LAB" >"$work/lab.log" 2>&1 &
 lab=$!
 until [ -e "$OVERSELL_LAB" ]; do
 	kill -0 "$lab" 2>/dev/null || {

@@ -93,7 +93,7 @@ func (p *player) open(server string) (session, error) {
 	case redisServer:
 		return openRedis(p.addrs.Redis)
 	default:
-		return openZookeeper(p.addrs.Zookeeper)
+		return openZookeeper(p.addrs)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/mattn/go-shellwords"
 	"github.com/spf13/pflag"
+
+	"oversell/lab/rig"
 )
 
 // sessionTimeout is how long the nodes of a dead client stay.
@@ -29,12 +31,15 @@ type zkSession struct {
 	tcp      net.Conn // the connection in use
 }
 
-func openZookeeper(servers []string) (session, error) {
-	if len(servers) == 0 {
+func openZookeeper(at rig.Addresses) (session, error) {
+	if len(at.Zookeeper) == 0 {
 		return nil, errors.New("the lab has no ZooKeeper")
 	}
 	s := &zkSession{fired: make(chan string, 16)}
-	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(silent{}))
+	conn, _, err := zk.Connect(at.Zookeeper, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(silent{}))
+	if err == nil && at.Login != "" {
+		err = conn.AddAuth("digest", []byte(at.Login))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper: %w", err)
 	}

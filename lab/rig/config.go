@@ -33,6 +33,10 @@ type Config struct {
 	Clocks           bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
 	Proxied          bool          // each replica has a link of its own to each backend: see Rig.Link
 
+	// Login makes ZooKeeper and etcd refuse clients without the password in Addresses.Login. MySQL, Redis and
+	// PostgreSQL always have a password, which is in their addresses; locks on trial get only addresses.
+	Login bool
+
 	// Conditions of a deployment, which the lab leaves out by default.
 	TLS          bool          // replicas connect with TLS, and as users with few rights; the rig makes Certificates
 	Certificates *Certificates // for connections with TLS; nil means without, unless TLS is set
@@ -110,6 +114,7 @@ func (c Config) validate() error {
 		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
 		{c.Prometheus && c.Replicas == 0, "Prometheus needs replicas to scrape"},
 		{c.Host != nil && (c.Proxied || c.TLS || c.Fsync || c.Certificates != nil || c.Database != OneServer || c.ZookeeperServers > 1), "a guest of another lab has no links, settings or clusters of its own"},
+		{c.Host != nil && (c.Login || c.Host.Login != ""), "ZooKeeper of a lab with a password has no guests"},
 		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
 	} {
 		if rule.broken {
@@ -130,6 +135,8 @@ type Addresses struct {
 	SingleRedis string   `json:"single_redis,omitempty"` // the address of a topology, see redislock.Open
 	Zookeeper   []string `json:"zookeeper"`              // host:port
 	Etcd        []string `json:"etcd"`                   // host:port
+	Login       string   `json:"login,omitempty"`        // user:password of ZooKeeper (scheme digest) and etcd, or empty if they require none
+	JAAS        string   `json:"jaas,omitempty"`         // the path of the file with this login for ZooKeeper's own client
 	Token       string   `json:"token"`                  // the lab's token
 
 	// With Config.Certificates, these are for TLS: the host:port of each ZooKeeper, and the rediss://user:password@…
@@ -163,6 +170,8 @@ func (a Addresses) ServeEnv() (env []string) {
 	set("REDLOCK_URLS", a.Redis...)
 	set("ZK_SERVERS", a.Zookeeper...)
 	set("ETCD_ENDPOINTS", a.Etcd...)
+	set("ZK_AUTH", a.Login)
+	set("ETCD_AUTH", a.Login)
 	set("POSTGRES_URL", a.Postgres)
 	set("PGBOUNCER_URL", a.Pgbouncer)
 	return env

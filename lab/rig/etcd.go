@@ -36,6 +36,7 @@ func (r *Rig) addEtcd(program, name, peer, cluster string) {
 		"--heartbeat-interval", "100", "--election-timeout", "1000",
 		// etcd deletes old versions of keys: locks write often, and no client reads old versions.
 		"--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
+		"--bcrypt-cost", "4", // for Config.Login: the least, as the passwords are random
 	}
 	s.args = append(s.args, secure...)
 	if !r.cfg.Fsync {

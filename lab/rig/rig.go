@@ -135,6 +135,9 @@ func (r *Rig) build(ctx context.Context) error {
 // addServers reserves a port for each server and writes its configuration. It starts none.
 func (r *Rig) addServers(found programs) {
 	r.addrs.Token = r.cfg.Token
+	if r.cfg.Login {
+		r.addrs.Login = labUser + ":" + r.secrets.user
+	}
 	if r.cfg.TLS {
 		var err error
 		r.cfg.Certificates, err = makeCertificates(r.dir)
@@ -201,6 +204,9 @@ func (r *Rig) takeAddr() string {
 func (r *Rig) startAll(ctx context.Context, found programs) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx, r.prometheus)); err != nil {
+		return err
+	}
+	if err := r.refuseStrangers(ctx); err != nil {
 		return err
 	}
 	if r.cfg.RedisTopology == RedisCluster {

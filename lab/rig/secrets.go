@@ -8,12 +8,12 @@ import (
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
 // the replicas by environment: every user of the machine can read a command line.
 //
-// ZooKeeper and etcd have no password. Other users can change their data, but no request
-// can make them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX
+// ZooKeeper and etcd have a password with Config.Login only. Without it, other users can change their data,
+// but no request can make them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX
 // are off, and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
-	user   string // of MySQL's and PostgreSQL's user oversell, and of Redis
+	user   string // of the user oversell of MySQL, PostgreSQL, ZooKeeper and etcd, and of Redis
 	galera string // the cluster's name, without which no node can join
 }
 

@@ -2,15 +2,21 @@ package rig_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -20,11 +26,70 @@ import (
 // owner. No user may log in without a password, or write a file with the password that the lab
 // prints.
 func TestStranger(t *testing.T) {
-	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1})
+	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1, Zookeeper: true, Etcd: true, Login: true, Replicas: 1, Token: "t0ken"})
 	target := filepath.Join(t.TempDir(), "authorized_keys")
 	at := r.Addresses()
 	t.Run("mysql", func(t *testing.T) { strangerAtMySQL(t, at.MySQL, target) })
 	t.Run("redis", func(t *testing.T) { strangerAtRedis(t, at.Redis[0], target) })
+	t.Run("zookeeper and etcd", func(t *testing.T) {
+		strangerAtZookeeper(t, at)
+		strangerAtEtcd(t, at)
+		for _, name := range []string{"zookeeper", "etcd"} {
+			s := named(t, r, name)
+			s.Kill()
+			must(t, s.Start(t.Context()))
+		}
+		strangerAtZookeeper(t, at)
+		strangerAtEtcd(t, at)
+		must(t, r.AwaitReady(t.Context()))
+		for _, strategy := range []string{"zk", "zk-mutex", "etcd"} {
+			var sale struct{ Outcome, Detail string }
+			if _, err := rigtest.Send(t.Context(), http.MethodPost, at.Target+"/check/lock?strategy="+strategy, "", &sale); err != nil || sale.Outcome != "sold" {
+				t.Errorf("%s: a sale after the restart: %+v, %v", strategy, sale, err)
+			}
+		}
+	})
+}
+
+// noLog is a logger of ZooKeeper's client.
+type noLog struct{}
+
+func (noLog) Printf(string, ...any) {}
+
+func strangerAtZookeeper(t *testing.T, at rig.Addresses) {
+	t.Helper()
+	for login, allowed := range map[string]bool{"": false, "oversell:wrong": false, "super:" + at.Login: false, at.Login: true} {
+		c, _, err := zk.Connect(at.Zookeeper, 10*time.Second, zk.WithLogInfo(false), zk.WithLogger(noLog{}))
+		must(t, err)
+		if login != "" {
+			must(t, c.AddAuth("digest", []byte(login))) // a wrong one is another user
+		}
+		for _, node := range []string{"/mine", "/zookeeper/mine", "/zookeeper/quota/mine"} {
+			_, err := c.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+			if (err == nil) != allowed || err != nil && !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("login %q: create %s: %v", login, node, err)
+			}
+		}
+		if _, _, err := c.Children("/"); (err == nil) != allowed {
+			t.Errorf("login %q: list /: %v", login, err)
+		}
+		c.Close()
+	}
+}
+
+func strangerAtEtcd(t *testing.T, at rig.Addresses) {
+	t.Helper()
+	user, password, _ := strings.Cut(at.Login, ":")
+	for _, login := range [][2]string{{"", ""}, {user, "wrong"}, {"root", ""}, {"root", password}, {user, password}} {
+		c, err := etcd.New(etcd.Config{Endpoints: at.Etcd, DialTimeout: time.Minute, Username: login[0], Password: login[1], Logger: zap.NewNop()})
+		if err == nil {
+			_, err = c.Put(t.Context(), "mine", "")
+			_ = c.Close()
+		}
+		if allowed := login[0] == user && login[1] == password; (err == nil) != allowed {
+			t.Errorf("login %q: put: %v", login, err)
+		}
+	}
 }
 
 func strangerAtMySQL(t *testing.T, dsn, target string) {
@@ -131,7 +196,9 @@ func redisDo(t *testing.T, options *redis.Options, command string) error {
 // TestSecrets: only the owner can read the folder. No secret is in a command line, which every
 // user can read. Each lab has its own secrets.
 func TestSecrets(t *testing.T) {
-	r := rigtest.Start(t, everything())
+	cfg := everything()
+	cfg.Login = true
+	r := rigtest.Start(t, cfg)
 	at := r.Addresses()
 	class, err := mysql.ParseDSN(at.MySQL)
 	must(t, err)

@@ -106,11 +106,12 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 	s.write("data/myid", strconv.Itoa(id)) // read in an ensemble only
 	s.write("log4j.properties", log4jProperties)
 	s.write("logback.xml", logbackXML)
+	options := slices.Concat(r.javaOptions(s.dir), r.addLogin(s))
 	if program.script != "" {
 		s.path, s.args = program.script, []string{"start-foreground", cfg}
-		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(r.javaOptions(s.dir), " "))
+		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(options, " "))
 	} else {
-		s.args = append(r.javaOptions(s.dir), "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
+		s.args = append(options, "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	}
 	// The answer to srvr has the line Mode only while the server accepts sessions.

@@ -1,0 +1,108 @@
+package rig
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	etcd "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// jaas is read by ZooKeeper, and by its own client: it takes the user and the password for each. This
+// client can pass a digest only by hand, so it logs in by SASL. The server then gives it all rights.
+const jaas = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_%[1]s="%[2]s"; };
+Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="%[1]s" password="%[2]s"; };
+`
+
+// addLogin returns the options of ZooKeeper for Config.Login.
+func (r *Rig) addLogin(s *Server) []string {
+	if !r.cfg.Login {
+		return nil
+	}
+	r.addrs.JAAS = s.write("jaas.conf", fmt.Sprintf(jaas, labUser, r.secrets.user))
+	return []string{
+		"-Djava.security.auth.login.config=" + r.addrs.JAAS,
+		"-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+		"-Dzookeeper.superUser=" + labUser,
+	}
+}
+
+// refuseStrangers makes ZooKeeper and etcd refuse clients without Addresses.Login.
+func (r *Rig) refuseStrangers(ctx context.Context) error {
+	if !r.cfg.Login {
+		return nil
+	}
+	user, password, _ := strings.Cut(r.addrs.Login, ":")
+	err1 := ownZookeeper(r.addrs.Zookeeper, user, password)
+	err2 := r.ownEtcd(ctx, user, password)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("rig: set a password: %w", err)
+	}
+	return nil
+}
+
+// ownZookeeper gives the nodes that a new server has to the user. Replicas create all others below them.
+func ownZookeeper(servers []string, user, password string) error {
+	if len(servers) == 0 {
+		return nil
+	}
+	c, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.AddAuth("digest", []byte(user+":"+password)); err != nil {
+		return err
+	}
+	for _, node := range []string{"/zookeeper/quota", "/zookeeper", "/"} {
+		if _, err := c.SetACL(node, zk.DigestACL(zk.PermAll, user, password), -1); err != nil {
+			return fmt.Errorf("zookeeper: %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// ownEtcd adds a user with all rights. etcd requires a user root, which nobody uses here.
+func (r *Rig) ownEtcd(ctx context.Context, user, password string) error {
+	if len(r.addrs.Etcd) == 0 {
+		return nil
+	}
+	cfg := etcd.Config{Endpoints: r.addrs.Etcd, DialTimeout: readyTimeout, Logger: zap.NewNop()}
+	if r.addrs.CA != "" {
+		pem, err := os.ReadFile(r.addrs.CA)
+		if err != nil {
+			return err
+		}
+		cfg.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		cfg.TLS.RootCAs.AppendCertsFromPEM(pem)
+	}
+	c, err := etcd.New(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	const all = "root" // the role with all rights, and the user that must have it
+	_, err = c.RoleAdd(ctx, all)
+	for name, password := range map[string]string{all: r.secrets.admin, user: password} {
+		if err == nil {
+			_, err = c.UserAdd(ctx, name, password)
+		}
+		if err == nil {
+			_, err = c.UserGrantRole(ctx, name, all)
+		}
+	}
+	if err == nil {
+		_, err = c.AuthEnable(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	return nil
+}
