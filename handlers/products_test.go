@@ -53,7 +53,7 @@ func TestUnfitTables(t *testing.T) {
 		Replica: "replica-1", Strategies: []locks.Strategy{none}, Log: t.Logf, Lab: true, Token: labToken,
 		Unfit: func() error { return foreign },
 	})
-	for method, path := range map[string]string{http.MethodGet: "/check/lock", http.MethodPost: "/goods/1/orders", http.MethodPut: "/stock/1"} {
+	for path, method := range map[string]string{"/check/lock": http.MethodGet, "/goods/1/orders": http.MethodPost, "/stock/1": http.MethodPut, "/test/lock": http.MethodPost, "/test/unlock": http.MethodGet} {
 		answer, p := request(t, s, method, path, "strategy=none&count=1")
 		if answer.Code != http.StatusServiceUnavailable || !strings.Contains(p.Detail, foreign.Error()) || p.Outcome != string(api.Unavailable) {
 			t.Errorf("%s %s: HTTP %d %+v", method, path, answer.Code, p)

@@ -44,6 +44,23 @@ func TestUser(t *testing.T) {
 	if err := theirs.Ping(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("a wrong password: %v, want %v", err, zk.ErrNoAuth)
 	}
+	// Whoever may only read the folder cannot lock.
+	readable := append(zk.DigestACL(zk.PermAll, "ours", "secret"), zk.WorldACL(zk.PermRead)...)
+	if _, err := ours.conn.SetACL(chroot+"/oversell", readable, -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := theirs.Get("/oversell"); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.Ping(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("a user who may only read: %v, want %v", err, zk.ErrNoAuth)
+	}
+	if err := ours.Ping(t.Context()); err != nil {
+		t.Errorf("the user, again: %v", err)
+	}
+	if exists, _, err := ours.conn.Exists(chroot + "/oversell/ping"); err != nil || exists {
+		t.Errorf("Ping has left a node: %v, %v", exists, err)
+	}
 	began := time.Now()
 	_, err := ZK(theirs).Acquire(t.Context(), request(key, "another", 10*time.Second))
 	if !errors.Is(err, zk.ErrNoAuth) || errors.Is(err, locks.ErrNotAcquired) || time.Since(began) > 5*time.Second {

@@ -121,12 +121,13 @@ func (s *Session) watchOver(ctx, alive context.Context, g locks.Grant) *locks.Lo
 // errSessionEnded says that the server has deleted all nodes of a session.
 var errSessionEnded = fmt.Errorf("%w: its ZooKeeper session has ended", locks.ErrNotHeld)
 
-// Ping returns an error if the server does not answer a request, or does not let this user read the
-// folder of the locks. A server accepts any user and password, and rejects the user at a node.
+// Ping returns an error if the server does not answer a request, or does not let this user write the folder of the
+// locks. A server accepts any user and password, and rejects the user at a node.
 func (s *Session) Ping(ctx context.Context) error {
-	err := s.readable(ctx, path.Dir(path.Dir(root)))
+	folder := path.Dir(path.Dir(root))
+	err := s.writable(ctx, folder+"/ping")
 	if isNoNode(err) { // no lock has been used yet
-		if err = s.readable(ctx, "/"); isNoNode(err) {
+		if err = s.writable(ctx, folder); isNoNode(err) {
 			return fmt.Errorf("%w: %s", ErrNoChroot, s.chroot)
 		}
 	}
@@ -136,12 +137,14 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-func (s *Session) readable(ctx context.Context, node string) error {
-	_, err := do(ctx, func() (*zk.Stat, error) {
-		sent(ctx, "get", node)
-		_, stat, err := s.Get(node)
-		return stat, err
+// writable sends a transaction that would create a node, and that never applies: a new node has version 0.
+func (s *Session) writable(ctx context.Context, node string) error {
+	_, err := do(ctx, func() ([]zk.MultiResponse, error) {
+		return s.multi(ctx, &zk.CreateRequest{Path: node, Acl: s.acl()}, &zk.CheckVersionRequest{Path: node, Version: 1})
 	})
+	if isAny(err, zk.ErrBadVersion, zk.ErrNodeExists) { // a lock may have created the folder meanwhile
+		return nil
+	}
 	return err
 }
 
@@ -198,6 +201,8 @@ func (s *Session) multi(ctx context.Context, requests ...any) ([]zk.MultiRespons
 		var all []string
 		for _, r := range requests {
 			switch r := r.(type) {
+			case *zk.CreateRequest:
+				all = append(all, "create "+r.Path)
 			case *zk.CheckVersionRequest:
 				all = append(all, "check "+r.Path)
 			case *zk.SetDataRequest:
