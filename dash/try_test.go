@@ -8,12 +8,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestTrySemaphoreWaves: ten requests for three permits hold them in waves of 3, 3, 3 and 1.
+// TestTrySemaphoreWaves: ten requests for three permits hold them three at a time. On a busy machine, a request
+// of a wave may begin its hold late, and so the waves may overlap.
 func TestTrySemaphoreWaves(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t)
-	var starts []float64 // the start of each hold, in per cent of the axis
-	var length float64   // the length of one hold, in per cent of the axis
+	var starts, lengths []float64 // of each hold, in per cent of the axis
 	do(t, tab,
 		chromedp.Navigate(address("/dash/try")),
 		reads(`#part-places`, "No requests yet"),
@@ -33,20 +33,19 @@ func TestTrySemaphoreWaves(t *testing.T) {
 		chromedp.Poll(`document.querySelectorAll('#part-places .gone').length === 10`, nil),
 		reads(`#part-places`, "○○○"),
 		chromedp.Evaluate(`[...document.querySelectorAll('#part-places rect.holds')].map(r => parseFloat(r.getAttribute('x')))`, &starts),
-		chromedp.Evaluate(`parseFloat(document.querySelector('#part-places rect.holds').getAttribute('width'))`, &length),
+		chromedp.Evaluate(`[...document.querySelectorAll('#part-places rect.holds')].map(r => parseFloat(r.getAttribute('width')))`, &lengths),
 	)
 	if !slices.IsSorted(starts) {
 		t.Errorf("the rows are not in the order of entry: %v", starts)
 	}
-	var waves []int
-	for i, at := range starts {
-		if i == 0 || at-starts[i-1] > length/2 {
-			waves = append(waves, 0)
-		}
-		waves[len(waves)-1]++
+	if len(starts) != 10 || starts[2] > starts[0]+lengths[0] {
+		t.Fatalf("holds begin at %v: want ten, and the first three at a time", starts)
 	}
-	if !slices.Equal(waves, []int{3, 3, 3, 1}) {
-		t.Errorf("waves of %v, holds of %.1f %% begin at %v", waves, length, starts)
+	// No hold is shorter than its request has asked for, and the shortest one is hardly longer.
+	for shortest, i := slices.Min(lengths), 3; i < len(starts); i++ {
+		if starts[i] < starts[i-3]+0.8*shortest {
+			t.Errorf("four hold at %.1f %%: the holds begin at %v, and last %v", starts[i], starts, lengths)
+		}
 	}
 }
 
