@@ -111,8 +111,8 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 		s.path, s.args = program.script, []string{"start-foreground", cfg}
 		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(options, " "))
 	} else {
-		s.args = append(options, "-cp", s.dir+string(os.PathListSeparator)+program.classPath,
-			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+		classPath := s.dir + string(os.PathListSeparator) + program.classPath
+		s.args = slices.Concat(options, []string{"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg})
 	}
 	// The answer to srvr has the line Mode only while the server accepts sessions.
 	s.probe = func(ctx context.Context) error { return exchange(ctx, s.addr, "srvr\n", "Mode:") }
