@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.."
 #   topologies  Galera, Sentinel, Redis Cluster and ensembles
 #   grades      every wrong lock of the exercises
 #   adapted     our own locks on trial as adapters
-#   chaos       fenced sales under random faults
+#   chaos       sales under random faults, of fenced locks and of strategies without a lock
 #   interop     locks shared with Java
 #   incidents   public bug reports
 #   databases   other versions of MySQL and MariaDB
