@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func OpenStore(dir string) (*ResultStore, error) {
 		return nil, fmt.Errorf("store the results: %w", err)
 	}
 	s := &ResultStore{dir: dir}
-	text, err := os.ReadFile(s.indexFile())
+	text, err := readBounded(s.indexFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the stored results: %w", err)
 	}
@@ -40,6 +41,21 @@ func OpenStore(dir string) (*ResultStore, error) {
 		}
 	}
 	return s, nil
+}
+
+// readBounded reads a file of a folder that the user has named. A file without an end would fill the memory.
+func readBounded(path string) ([]byte, error) {
+	const longest = 256 << 20
+	file, err := os.Open(path) //nolint:gosec // in the user's folder
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, longest+1))
+	if err == nil && len(text) > longest {
+		err = fmt.Errorf("%s is longer than %d MB: it is no result of an experiment", path, longest>>20)
+	}
+	return text, err
 }
 
 func (s *ResultStore) indexFile() string { return filepath.Join(s.dir, "results.jsonl") }
@@ -108,7 +124,7 @@ func (s *ResultStore) WithRecording(r Result) (Result, error) {
 	if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
 		return r, nil
 	}
-	text, err := os.ReadFile(s.recordingFile(r))
+	text, err := readBounded(s.recordingFile(r))
 	if err != nil {
 		return r, fmt.Errorf("read the recording: %w", err)
 	}

@@ -63,3 +63,29 @@ func TestResultStore(t *testing.T) {
 		t.Errorf("the recordings: %+v, %v", recorded, err)
 	}
 }
+
+// TestEndlessFile: in a folder that the user names, a file may be a link to a device without an end.
+func TestEndlessFile(t *testing.T) {
+	dir := t.TempDir()
+	store, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := results(Protects, Safe)[0]
+	if err := os.MkdirAll(filepath.Dir(store.recordingFile(one)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{store.recordingFile(one), store.indexFile()} {
+		if err := os.Symlink("/dev/zero", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, read := range []func() error{
+		func() error { _, err := store.WithRecording(one); return err },
+		func() error { _, err := OpenStore(dir); return err },
+	} {
+		if err := read(); err == nil || !strings.Contains(err.Error(), "longer than 256 MB") {
+			t.Errorf("%v, want that the file is too long", err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,9 +73,10 @@ func (a Addresses) WriteFile(path string) error {
 
 // ReadAddresses reads a file that WriteFile wrote.
 func ReadAddresses(path string) (addrs Addresses, err error) {
-	text, err := os.ReadFile(path) //nolint:gosec // the user's own
+	file, err := os.Open(path) //nolint:gosec // the user's own
 	if err == nil {
-		err = json.Unmarshal(text, &addrs)
+		defer func() { _ = file.Close() }()
+		err = json.NewDecoder(io.LimitReader(file, 1<<20)).Decode(&addrs) // a device may have no end
 	}
 	if err != nil {
 		return addrs, fmt.Errorf("read the addresses of a lab: %w; \"oversell lab --json FILE\" writes such a file", err)

@@ -70,7 +70,7 @@ func TestReadAddresses(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{file, file + "x"} {
+	for _, path := range []string{file, file + "x", "/dev/zero"} {
 		if _, err := rig.ReadAddresses(path); err == nil {
 			t.Errorf("%s: no error", path)
 		}
