@@ -164,12 +164,13 @@ func zookeeperClient(addrs rig.Addresses) (client, error) {
 		args:     append(line[1:], "-server", strings.Join(addrs.Zookeeper, ",")),
 		install:  "Debian: apt install zookeeper; macOS: brew install zookeeper",
 	}
-	if addrs.JAAS != "" { // the script zkCli reads CLIENT_JVMFLAGS
-		login := "-Djava.security.auth.login.config=" + addrs.JAAS
+	login := "-Djava.security.auth.login.config=" + addrs.JAAS
+	switch {
+	case addrs.JAAS == "":
+	case filepath.Base(line[0]) == "java":
+		c.args = slices.Insert(c.args, 0, login)
+	default: // the script zkCli
 		c.env = []string{"CLIENT_JVMFLAGS=" + login}
-		if filepath.Base(line[0]) == "java" {
-			c.args = slices.Insert(c.args, 0, login)
-		}
 	}
 	return c, nil
 }

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,19 +38,18 @@ func TestEveryOutage(t *testing.T) {
 	cfg := rig.FullLab("", token)
 	cfg.Ports, cfg.Replicas, cfg.Nginx, cfg.Proxied, cfg.Clocks, cfg.Login = rig.Ports{}, 1, false, true, true, true
 	r := rigtest.Start(t, cfg)
-	base, sold := r.Addresses().Target, 0
-	const stock = 1000
+	base := r.Addresses().Target
 	for _, strategy := range []string{"atomic", "redis", "redlock", "zk", "etcd"} { // opens the connections
-		if a := ask(t, http.MethodPut, base, fmt.Sprintf("/stock/1?count=%d", stock)); a.HTTP != http.StatusOK {
-			t.Fatalf("reset: %+v", a)
-		}
 		if a := ask(t, http.MethodPost, base, checkLock(strategy)); a.HTTP != http.StatusOK {
 			t.Fatalf("%s: %+v", strategy, a)
 		}
-		sold = 1
 	}
+	const stock = 1000
+	if a := ask(t, http.MethodPut, base, fmt.Sprintf("/stock/1?count=%d", stock)); a.HTTP != http.StatusOK {
+		t.Fatalf("reset: %+v", a)
+	}
+	sold, unknown := 0, 0
 	table := "backend | fault | a sale meanwhile | after | /readyz | first sale after the end\n"
-	unknown := 0
 	for _, b := range []struct {
 		backend, strategy string
 		servers           []string
@@ -119,27 +117,26 @@ func TestEveryOutage(t *testing.T) {
 // readiness returns what /readyz says of each backend.
 func readiness(t *testing.T, base string) map[string]string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/readyz", nil)
-	must(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	must(t, err)
-	defer func() { _ = answer.Body.Close() }()
 	var text struct{ Backends map[string]string }
-	must(t, json.NewDecoder(answer.Body).Decode(&text))
+	_, err := rigtest.Send(t.Context(), http.MethodGet, base+"/readyz", "", &text)
+	must(t, err)
 	return text.Backends
 }
 
-func commonOutages(r *rig.Rig, names []string) []outage {
-	servers := func(do func(*rig.Server) error) func(*testing.T) {
-		return func(t *testing.T) {
-			t.Helper()
-			for _, name := range names {
-				s, err := r.Server(name)
-				must(t, err)
-				must(t, do(s))
-			}
+// each returns a function that does the same to each of the named servers.
+func each(r *rig.Rig, names []string, do func(*rig.Server) error) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		for _, name := range names {
+			s, err := r.Server(name)
+			must(t, err)
+			must(t, do(s))
 		}
 	}
+}
+
+func commonOutages(r *rig.Rig, names []string) []outage {
+	servers := func(do func(*rig.Server) error) func(*testing.T) { return each(r, names, do) }
 	links := func(do func(*rig.Link) error) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
@@ -160,28 +157,17 @@ func commonOutages(r *rig.Rig, names []string) []outage {
 
 func redisOutages(r *rig.Rig, names ...string) []outage {
 	send := func(command ...any) func(*testing.T) {
-		return func(t *testing.T) {
-			t.Helper()
-			for _, name := range names {
-				s, err := r.Server(name)
-				must(t, err)
-				options, err := redis.ParseURL(s.RedisURL())
-				must(t, err)
-				c := redis.NewClient(options)
-				must(t, c.Do(t.Context(), command...).Err())
-				must(t, c.Close())
+		return each(r, names, func(s *rig.Server) error {
+			options, err := redis.ParseURL(s.RedisURL())
+			if err != nil {
+				return err
 			}
-		}
+			c := redis.NewClient(options)
+			return errors.Join(c.Do(context.Background(), command...).Err(), c.Close())
+		})
 	}
 	clock := func(offset time.Duration) func(*testing.T) {
-		return func(t *testing.T) {
-			t.Helper()
-			for _, name := range names {
-				s, err := r.Server(name)
-				must(t, err)
-				must(t, s.SetClock(offset))
-			}
-		}
+		return each(r, names, func(s *rig.Server) error { return s.SetClock(offset) })
 	}
 	return []outage{
 		{name: "refused by rights", begin: send("ACL", "SETUSER", "default", "-@write"), end: send("ACL", "SETUSER", "default", "+@all")},

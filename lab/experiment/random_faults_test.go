@@ -19,8 +19,8 @@ import (
 )
 
 // TestUnderChaos lets clients buy with every lock that has a fence, which it uses, and with every strategy whose card
-// names none of these faults as harmful. Meanwhile it pauses, kills or restarts replicas, and kills or restarts backends, at random. A
-// pause is longer than a lease. After each round of 20 s at most, the pieces taken must equal the
+// names none of these faults as harmful. Meanwhile it pauses, kills or restarts replicas, and kills or
+// restarts backends, at random. A pause is longer than a lease. After each round of 20 s at most, the pieces taken must equal the
 // pieces sold, apart from requests with an unknown outcome. OVERSELL_CHAOS is the duration of the
 // test. OVERSELL_SEED is the logged seed of an earlier test, and repeats its draw of faults.
 func TestUnderChaos(t *testing.T) {

@@ -73,10 +73,14 @@ func (a Addresses) WriteFile(path string) error {
 
 // ReadAddresses reads a file that WriteFile wrote.
 func ReadAddresses(path string) (addrs Addresses, err error) {
+	var text []byte
 	file, err := os.Open(path) //nolint:gosec // the user's own
 	if err == nil {
-		defer func() { _ = file.Close() }()
-		err = json.NewDecoder(io.LimitReader(file, 1<<20)).Decode(&addrs) // a device may have no end
+		text, err = io.ReadAll(io.LimitReader(file, 1<<20)) // a device may have no end
+		_ = file.Close()
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &addrs)
 	}
 	if err != nil {
 		return addrs, fmt.Errorf("read the addresses of a lab: %w; \"oversell lab --json FILE\" writes such a file", err)

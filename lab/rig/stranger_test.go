@@ -51,15 +51,10 @@ func TestStranger(t *testing.T) {
 	})
 }
 
-// noLog is a logger of ZooKeeper's client.
-type noLog struct{}
-
-func (noLog) Printf(string, ...any) {}
-
 func strangerAtZookeeper(t *testing.T, at rig.Addresses) {
 	t.Helper()
 	for login, allowed := range map[string]bool{"": false, "oversell:wrong": false, "super:" + at.Login: false, at.Login: true} {
-		c, _, err := zk.Connect(at.Zookeeper, 10*time.Second, zk.WithLogInfo(false), zk.WithLogger(noLog{}))
+		c, _, err := zk.Connect(at.Zookeeper, 10*time.Second, zk.WithLogInfo(false), zk.WithLogger(silence{}))
 		must(t, err)
 		if login != "" {
 			must(t, c.AddAuth("digest", []byte(login))) // a wrong one is another user
