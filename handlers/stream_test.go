@@ -122,31 +122,38 @@ func TestListenersThatDoNotRead(t *testing.T) {
 	})
 }
 
+// unread is a connection whose client receives a write only when the test reads it.
+type unread struct {
+	*io.PipeWriter
+	header http.Header
+}
+
+func (u unread) Header() http.Header      { return u.header }
+func (u unread) WriteHeader(int)          {}
+func (u unread) Flush()                   {}
+func (u unread) CloseNotify() <-chan bool { return nil } // gin's Stream asks for it
+
 // TestLostStepsAreCounted checks that a slow listener receives all steps except the lost ones, and
 // the number of the lost steps. It also checks that a second stream names the same process.
 func TestLostStepsAreCounted(t *testing.T) {
 	t.Parallel()
 	server, _ := streamServer(t)
 	slow := bufio.NewScanner(stream(t, server))
+	process := hello(t, slow)
 	const sales = 800 // each sale has three steps: more than the stream's buffers hold
 	for range sales {
 		server.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=steps", nil))
 	}
-	kind, process, received, lost := "", "", 0, 0
+	kind, received, lost := "", 0, 0
 	for received+lost < 3*sales && slow.Scan() {
 		name, value, _ := strings.Cut(slow.Text(), ":")
-		var data struct {
-			Process string
-			Steps   int
-		}
+		var data struct{ Steps int }
 		switch {
 		case name == "event":
 			kind = value
 		case name != "data":
 		case json.Unmarshal([]byte(value), &data) != nil:
 			t.Fatalf("%s: %s", kind, value)
-		case kind == "hello":
-			process = data.Process
 		case kind == "step":
 			received++
 		case kind == "missed":
@@ -156,47 +163,35 @@ func TestLostStepsAreCounted(t *testing.T) {
 	if lost == 0 || received+lost != 3*sales {
 		t.Errorf("%d steps received and %d lost, of %d", received, lost, 3*sales)
 	}
-	if again := processOf(t, server); process == "" || again != process {
+	if again := hello(t, bufio.NewScanner(stream(t, server))); process == "" || again != process {
 		t.Errorf("two streams of one process: %q and %q", process, again)
 	}
 	restarted, _ := streamServer(t)
-	if other := processOf(t, restarted); other == process {
+	if other := hello(t, bufio.NewScanner(stream(t, restarted))); other == process {
 		t.Errorf("two processes have the name %q", process)
 	}
 }
 
-// stream opens a stream with a small receive buffer.
+// stream opens a stream whose client receives nothing while the test does not read.
 func stream(t *testing.T, server *httptest.Server) io.Reader {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-		}
-		return conn, err
-	}}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
-	return response.Body
+	client, service := io.Pipe()
+	t.Cleanup(func() { _ = client.Close() })
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/events", nil)
+	go server.Config.Handler.ServeHTTP(unread{service, http.Header{}}, request)
+	return client
 }
 
-// processOf opens a stream and returns the name of the process in its first event.
-func processOf(t *testing.T, server *httptest.Server) string {
+// hello returns the name of the process in the first event of a stream.
+func hello(t *testing.T, lines *bufio.Scanner) string {
 	t.Helper()
-	for lines := bufio.NewScanner(stream(t, server)); lines.Scan(); {
+	for lines.Scan() {
 		if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
-			var hello struct{ Process string }
-			if err := json.Unmarshal([]byte(text), &hello); err != nil {
+			var event struct{ Process string }
+			if err := json.Unmarshal([]byte(text), &event); err != nil {
 				t.Fatal(err)
 			}
-			return hello.Process
+			return event.Process
 		}
 	}
 	t.Fatal("the stream ended before its first event")

@@ -130,7 +130,7 @@ func (w *Writer) refused(ctx context.Context, item Item) error {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("product %d: %w", item.ID, ErrUnknownProduct)
 	case err != nil:
-		return NothingWritten(asking, err)
+		return NothingWritten(context.WithoutCancel(ctx), err)
 	case now.Version != item.Version:
 		return fmt.Errorf("%w: the stock was reset, or sold by its version, since this request read it", ErrConflict)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
 	"oversell/lab/rig"
@@ -60,6 +61,28 @@ func TestWriteWithoutConnection(t *testing.T) {
 	if item, err := ledger.Read(t.Context(), 1); err != nil || item.Count != 9 {
 		t.Errorf("%d are left, %v, want 9", item.Count, err)
 	}
+}
+
+// TestTransactionWithoutConnection checks that a transaction that gets no connection in time is ErrUnavailable:
+// nobody has cancelled it.
+func TestTransactionWithoutConnection(t *testing.T) {
+	t.Parallel()
+	_, pool := tenPieces(t)
+	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool}))
+	must(t, err)
+	recharges := stock.NewRecharges(db)
+	must(t, recharges.Reset(t.Context(), 1, 1, 500))
+	order, err := recharges.Read(t.Context(), 1)
+	must(t, err)
+	credit := func() error {
+		return recharges.Credit(t.Context(), order, stock.Proof{Version: true}, func() error { return nil })
+	}
+	giveBack := taken(t, pool)
+	if err := credit(); !errors.Is(err, stock.ErrUnavailable) || errors.Is(err, stock.ErrCancelled) {
+		t.Errorf("want unavailable, got %v", err)
+	}
+	giveBack()
+	must(t, credit())
 }
 
 // TestLateWrite checks that a write completes and returns its result even if the caller's context

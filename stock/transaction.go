@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -39,8 +40,11 @@ func transaction(ctx context.Context, db *gorm.DB, committing func() error, writ
 		return refused
 	case sent:
 		return Indeterminate(err)
+	case free.Err() != nil:
+		// Nobody cancelled: the writes waited for other transactions or for the server.
+		return &Unavailable{Backend: "mysql", Err: fmt.Errorf("no answer within %v: %w", writeTimeout, err)}
 	}
-	return NothingWritten(free, err)
+	return NothingWritten(context.WithoutCancel(ctx), err)
 }
 
 func first[T any](ctx context.Context, db *gorm.DB, id int64, missing error, query string) (row T, err error) {

@@ -40,6 +40,7 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 	var resume fault.Heal
 	sched := schedule{
 		contenderParams: wait(engineWait),
+		soldBefore:      true,
 		prepare: func(ctx context.Context, r *run) (err error) {
 			masters = fault.MastersOf(r.bed.Rig)
 			resume, err = masters.Unreplicated().Inject(ctx)

@@ -173,7 +173,8 @@ type run struct {
 	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault
-	injectedAt   time.Duration // on the recording's clock
+	began        time.Duration // on the recording's clock: results leave out earlier events
+	injectedAt   time.Duration // on the same clock
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.

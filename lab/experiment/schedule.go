@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -46,6 +47,9 @@ type schedule struct {
 	twoNodes bool
 	// fresh restarts both replicas at the start, so that both give the same thread numbers.
 	fresh bool
+	// soldBefore lets each replica read the products once. A replica confirms its lock at its first sale after
+	// a reset, so a holder that stops before it has read the row would learn of every lost lock.
+	soldBefore bool
 	// prepare runs before the products are added and the requests are sent.
 	prepare func(ctx context.Context, r *run) error
 	// These are the URL parameters of the holder's and the contender's request.
@@ -175,6 +179,15 @@ func (r *run) addProducts(ctx context.Context) error {
 			p.ended[part] = make(chan struct{})
 		}
 		r.participants = append(r.participants, p)
+		if r.soldBefore {
+			for _, on := range []int{r.on[holder], r.on[contender]} {
+				tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
+				if op := r.bed.buy(ctx, on, s, tooMany); op.Reason != history.SoldOut {
+					return fmt.Errorf("%s: more pieces than there are: %s, want %s", s.Name(), op.Reason, history.SoldOut)
+				}
+			}
+			r.began = r.bed.since()
+		}
 		steps := []string{s.Card.stepFor(r.Hazard, r.step)}
 		if r.thenAt != "" {
 			steps = append(steps, r.thenAt)
@@ -364,6 +377,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 		}
 	}
 	result := r.safe(p.Subject, pieces, ops)
+	result.Recording.Events = slices.DeleteFunc(result.Recording.Events, func(e history.Event) bool { return e.At < r.began })
 	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped[holder], r.injectedAt)
 	countOn := r.on[contender]
 	if r.twoNodes {

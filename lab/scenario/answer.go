@@ -27,7 +27,11 @@ type Answer struct {
 	Retries int `json:"retries"`
 }
 
-const unknown = string(api.Unknown)
+const (
+	unknown = string(api.Unknown)
+	// attempts limits how often a request is sent that surely changed nothing.
+	attempts = 20
+)
 
 func post(ctx context.Context, to api.Client, path string) Answer {
 	return postWith(ctx, to, path, nil)
@@ -59,6 +63,17 @@ func (a Answer) op() history.Op {
 // failed reports whether the outcome is unknown or the status is an error of the server (5xx).
 func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
+}
+
+// insist sends a request again that surely changed nothing, like a customer who reads "try again".
+func insist(ctx context.Context, send func() Answer) (a Answer) {
+	for range attempts {
+		a = send()
+		if !a.failed() || a.Outcome == unknown || ctx.Err() != nil {
+			break
+		}
+	}
+	return a
 }
 
 // untilSoldOut limits its requests to most: with a wrong guard, "sold out" may never come.

@@ -51,7 +51,7 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 	}
 	order := func(ctx context.Context, to api.Client, user int64) click {
 		c := click{user: user, called: time.Now()}
-		c.Answer = post(ctx, to, fmt.Sprintf("%s/orders?guard=%s&user=%d", path, guard.ID, user))
+		c.Answer = insist(ctx, func() Answer { return post(ctx, to, fmt.Sprintf("%s/orders?guard=%s&user=%d", path, guard.ID, user)) })
 		c.answered = time.Now()
 		return c
 	}

@@ -70,12 +70,12 @@ func runFlash(ctx context.Context, service Service, guard Guard) (Result, error)
 // run sends all requests, and repeats those that surely sold nothing. It sends them to the replicas
 // directly: nginx's workers have fewer than the 10,000 sockets that a sale needs.
 func (s *flashSale) run(ctx context.Context, service Service, strategy string, requests int) error {
-	const wait, rounds = 30 * time.Second, 20
+	const wait = 30 * time.Second
 	began := time.Now()
 	defer func() { s.took = time.Since(began) }()
 	for round := 0; requests > 0; round++ {
-		if round == rounds {
-			return fmt.Errorf("%d requests sold nothing in %d attempts, though pieces may be left", requests, rounds)
+		if round == attempts {
+			return fmt.Errorf("%d requests sold nothing in %d attempts, though pieces may be left", requests, attempts)
 		}
 		errs := make([]error, len(service.Replicas))
 		histories := concurrently(len(errs), func(i int) (h history.History) {

@@ -45,10 +45,11 @@ func runRecharge(ctx context.Context, service Service, guard Guard) (Result, err
 	}
 	recharge := func(ctx context.Context, to api.Client, order int) Answer {
 		path := fmt.Sprintf("/orders/%d/recharge?guard=%s&amount=%d", order, guard.ID, rechargeAmount)
+		var header http.Header
 		if guard.ID == "key" {
-			return postWith(ctx, to, path, http.Header{"Idempotency-Key": {fmt.Sprintf("retry-%d", order)}})
+			header = http.Header{"Idempotency-Key": {fmt.Sprintf("retry-%d", order)}}
 		}
-		return post(ctx, to, path)
+		return insist(ctx, func() Answer { return postWith(ctx, to, path, header) })
 	}
 	answers := make([][]Answer, rechargeOrders+1) // by order
 	raced, err := race(ctx, service, "order:1", guard,
