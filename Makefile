@@ -245,7 +245,7 @@ site: build ## write pages that need no servers to results/site; open its index.
 	bin/oversell libraries --pages results/site/libraries
 
 .PHONY: commands
-commands: servers build ## run the commands of the documents; with ALL=1 also the slow ones
+commands: servers build $(if $(ALL),adapters) ## run the commands of the documents; with ALL=1 also the slow ones
 	OVERSELL_COMMANDS=$(if $(ALL),all,quick) $(GO) test $(TAGS) -count=1 -timeout 5h -v -run '^TestCommands$$' ./docs
 
 .PHONY: pictures
