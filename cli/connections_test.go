@@ -55,7 +55,7 @@ func TestConnections(t *testing.T) {
 	c.prepareEtcd(t)
 
 	t.Run("right", func(t *testing.T) {
-		r := c.start(t, nil)
+		r := c.start(t, map[string]string{"ZK_SESSION": "90s"}) // the lab's server grants 60 s
 		r.await(t, map[string]string{
 			"mysql": "ok", "zookeeper": "ok", "etcd": "ok",
 			"redis": "nothing listens at the address: start the server, or correct REDIS_URL (",
@@ -67,6 +67,9 @@ func TestConnections(t *testing.T) {
 			}
 		}
 		c.checkACLs(t)
+		if line := "ZK_SESSION=1m30s granted=1m0s"; !strings.Contains(r.log.String(), line) {
+			t.Errorf("the log has no %s:\n%s", line, r.log)
+		}
 	})
 	for _, test := range []struct {
 		name string

@@ -148,7 +148,7 @@ func serve(ctx context.Context, s settings) error {
 		defer lock.Close()
 		strategies = append(strategies, locks.Guard(lock, stock.NewLedger(clients.DB)))
 	}
-	defer runBackground(ctx, clients, strategies, log)()
+	defer runBackground(ctx, clients, s.ZKSession, strategies, log)()
 	tracer, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)
 	if err != nil {
 		return &exit{2, err}
@@ -195,14 +195,21 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 	})
 }
 
-// runBackground starts background work. Call end after the last sale, before the backends close.
-func runBackground(ctx context.Context, clients *clients, strategies []locks.Strategy, log *slog.Logger) (end func()) {
+// runBackground starts background work. session is the time-out that ZooKeeper was asked for. Call end after the last sale, before the backends close.
+func runBackground(ctx context.Context, clients *clients, session time.Duration, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
 	for _, backend := range clients.pings() {
-		if backend.Name != "mysql" { // the migration waits for it, and logs its state
-			go logUntilReachable(ctx, backend, log)
-		}
+		go func() {
+			if backend.Name == "mysql" { // the migration waits for it, and logs its state
+				return
+			}
+			logUntilReachable(ctx, backend, log)
+			if granted := clients.ZooKeeper.Timeout(); backend.Name == "zookeeper" && granted < session {
+				log.Warn("ZooKeeper's session is shorter than ZK_SESSION: locks on ZooKeeper count with the shorter time; a longer one needs maxSessionTimeout in zoo.cfg",
+					"ZK_SESSION", session, "granted", granted)
+			}
+		}()
 	}
 	go mysqllock.Janitor(ctx, clients.DB, time.Minute)
 	go mysqllock.CleanRows(ctx, clients.DB, time.Second)

@@ -55,7 +55,7 @@ func (n *node) cut() error {
 // its node every third of the time-out, and is lost when the connection breaks.
 func (n *node) lock(ctx context.Context, r locks.Request, asked time.Time, fence int64, release func(context.Context) error) *locks.Lock {
 	return n.session.watchOver(ctx, n.alive, locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.lease(), Fence: fence,
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: n.session.Timeout(), Fence: fence,
 		Renew:        func(ctx context.Context) error { _, err := n.stat(ctx); return err },
 		AdvanceFence: func(ctx context.Context, _ int64) (int64, error) { return n.advanceFence(ctx) },
 		Release:      release,

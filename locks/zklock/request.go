@@ -33,7 +33,7 @@ func (s *Session) serverDied(err error, r locks.Request, began time.Time) bool {
 	var broken *net.OpError // from a write to a server that has just died
 	died := errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &broken) ||
 		s.ensemble && errors.Is(err, zk.ErrNoServer)
-	return died && time.Since(began) < min(r.Wait, s.lease())
+	return died && time.Since(began) < min(r.Wait, s.Timeout())
 }
 
 // named translates an error of the driver to an error that callers know, mostly stock.Unavailable.
@@ -55,7 +55,7 @@ var errUnknown = errors.New("no answer from ZooKeeper: the write may have been c
 
 // bound's context ends one session time-out after the wait, lest a late answer look like an outage.
 func (s *Session) bound(ctx context.Context, r locks.Request, began time.Time) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.lease())
+	return context.WithTimeout(ctx, max(0, r.Wait-time.Since(began))+s.Timeout())
 }
 
 // pause returns when the watch fires, the connection breaks, or r.Wait has passed since began. After

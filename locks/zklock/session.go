@@ -40,7 +40,7 @@ type Session struct {
 }
 
 // Open prepares a session, and does not wait for a connection. The server ends the session after
-// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see lease). A
+// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see Timeout). A
 // path behind the last server, as in host:port/path, is the chroot: all nodes are below it.
 func Open(servers []string, timeout time.Duration) (*Session, error) {
 	return OpenAs(servers, timeout, Access{})
@@ -69,9 +69,9 @@ func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer, options .
 	return s, nil
 }
 
-// lease returns the time without a request after which the server ends the session. It is the time that the
+// Timeout returns the time without a request after which the server ends the session. It is the time that the
 // server has granted, if that is less than what was asked for. Otherwise a holder would trust its lock for too long.
-func (s *Session) lease() time.Duration {
+func (s *Session) Timeout() time.Duration {
 	if granted := time.Duration(s.failed.granted.Load()) * time.Millisecond; granted > 0 {
 		return min(s.timeout, granted)
 	}

@@ -42,13 +42,13 @@ func TestGrantedTimeout(t *testing.T) {
 	t.Parallel()
 	s := session(t, server(), 5*time.Minute)
 	h := acquire(t, ZK(s), request(newKey(), "owner", time.Minute))
-	if s.lease() != time.Minute { // maxSessionTimeout of the lab's server
-		t.Errorf("the session counts with %v", s.lease())
+	if s.Timeout() != time.Minute { // maxSessionTimeout of the lab's server
+		t.Errorf("the session counts with %v", s.Timeout())
 	}
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if shorter := session(t, server(), 5*time.Second); shorter.lease() != 5*time.Second {
-		t.Errorf("a shorter one counts with %v", shorter.lease())
+	if shorter := session(t, server(), 5*time.Second); shorter.Timeout() != 5*time.Second {
+		t.Errorf("a shorter one counts with %v", shorter.Timeout())
 	}
 }

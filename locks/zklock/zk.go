@@ -85,7 +85,7 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 			l.foreign.Store(w.dir+"/"+before, true)
 		case err != nil:
 			return asked, err
-		case released && w.cut() == nil && time.Since(asked) < l.session.lease()/3:
+		case released && w.cut() == nil && time.Since(asked) < l.session.Timeout()/3:
 			// The deleted node was the holder's, so the waiter's own node is now the first. A waiter must
 			// check its own node every third of a time-out, like a holder. The last list did so recently
 			// enough.

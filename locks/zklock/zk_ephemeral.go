@@ -63,7 +63,7 @@ func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) 
 		return nil, err
 	}
 	return l.session.watchOver(ctx, l.session.Alive(), locks.Grant{
-		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.lease(),
+		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: l.session.Timeout(),
 		Renew:   func(ctx context.Context) error { return l.check(ctx, r.Key, token) },
 		Release: func(ctx context.Context) error { return l.session.giveBack(ctx, release) },
 	}), nil

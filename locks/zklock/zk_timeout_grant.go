@@ -25,13 +25,13 @@ func (l *timeoutGrant) Acquire(ctx context.Context, r locks.Request) (*locks.Loc
 
 func (l *timeoutGrant) waitForLock(ctx context.Context, w waiter) (asked time.Time, err error) {
 	timed := w
-	timed.request.Wait = min(w.request.Wait, l.session.lease())
+	timed.request.Wait = min(w.request.Wait, l.session.Timeout())
 	for {
 		asked, before, err := l.before(ctx, w)
 		if err != nil || before == "" {
 			return asked, err
 		}
-		if time.Since(w.began) >= l.session.lease() {
+		if time.Since(w.began) >= l.session.Timeout() {
 			// DANGER: the node before still exists, so another request holds the lock. The listing does
 			// not look at the result of its wait. The request continues, and deletes only its own node.
 			return asked, nil
