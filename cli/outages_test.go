@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +57,7 @@ func TestEveryOutage(t *testing.T) {
 		servers           []string
 		more              []outage
 	}{
-		{"mysql", "for-update", []string{"mysql"}, []outage{refuseMySQL(r)}},
+		{"mysql", "for-update", []string{"mysql"}, []outage{refuseMySQL(r), readOnlyMySQL(r)}},
 		{"redis", "redis", []string{"redis-1"}, redisOutages(r, "redis-1")},
 		{"redlock", "redlock", []string{"redis-2", "redis-3", "redis-4"}, redisOutages(r, "redis-2", "redis-3", "redis-4")},
 		{"zookeeper", "zk", []string{"zookeeper"}, []outage{refuseZookeeper(r)}},
@@ -172,6 +174,7 @@ func redisOutages(r *rig.Rig, names ...string) []outage {
 	return []outage{
 		{name: "refused by rights", begin: send("ACL", "SETUSER", "default", "-@write"), end: send("ACL", "SETUSER", "default", "+@all")},
 		{name: "read-only", begin: send("REPLICAOF", "127.0.0.1", "1"), end: send("REPLICAOF", "NO", "ONE")},
+		{name: "out of memory", begin: send("CONFIG", "SET", "maxmemory", "1"), end: send("CONFIG", "SET", "maxmemory", "0")},
 		{name: "clock an hour ahead", begin: clock(time.Hour), end: clock(0), ready: true},
 		{name: "clock an hour back", begin: clock(-time.Hour), end: clock(0), ready: true},
 	}
@@ -196,6 +199,35 @@ func refuseMySQL(r *rig.Rig) outage {
 		}
 	}
 	return outage{name: "refused by rights", begin: change(right, wrong), end: change(wrong, right)}
+}
+
+var administrator = regexp.MustCompile(`ALTER USER '(root)'@'localhost' IDENTIFIED BY '(\w+)'`)
+
+// readOnlyMySQL makes the server reject every write. Only the administrator may do this, whose password is in a
+// file of the server.
+func readOnlyMySQL(r *rig.Rig) outage {
+	set := func(value int) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Helper()
+			s, err := r.Server("mysql")
+			must(t, err)
+			started, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID()))
+			must(t, err)
+			_, rest, _ := strings.Cut(string(started), "--init-file=")
+			file, _, _ := strings.Cut(rest, "\x00")
+			text, err := os.ReadFile(file) //nolint:gosec // the lab's own file
+			must(t, err)
+			cfg, err := mysql.ParseDSN(r.Addresses().MySQL)
+			must(t, err)
+			found := administrator.FindStringSubmatch(string(text))
+			cfg.User, cfg.Passwd = found[1], found[2]
+			db, err := sql.Open("mysql", cfg.FormatDSN())
+			must(t, err)
+			_, err = db.ExecContext(t.Context(), fmt.Sprintf("SET GLOBAL read_only = %d", value))
+			must(t, errors.Join(err, db.Close()))
+		}
+	}
+	return outage{name: "read-only", begin: set(1), end: set(0)}
 }
 
 // refuseZookeeper leaves the replica's user with no right on the folder of the locks but to give it back.
