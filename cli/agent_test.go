@@ -264,7 +264,7 @@ func longRun(t *testing.T, target, jsonFile string, agents ...*agentProcess) (*e
 // selling waits until the run of longRun has sold a number of pieces.
 func selling(t *testing.T, pieces int) {
 	t.Helper()
-	eventually(t, "the run sells", func() (bool, string) {
+	rigtest.Eventually(t, "the run sells", func() (bool, string) {
 		count := left(t)
 		return count <= 999_999-pieces, fmt.Sprintf("%d left", count)
 	})
@@ -274,7 +274,7 @@ func selling(t *testing.T, pieces int) {
 func quiet(t *testing.T) {
 	t.Helper()
 	before := left(t)
-	eventually(t, "the sales end", func() (bool, string) {
+	rigtest.Eventually(t, "the sales end", func() (bool, string) {
 		time.Sleep(200 * time.Millisecond) // ten times the hold of a sale
 		now := left(t)
 		same := now == before

@@ -364,7 +364,7 @@ func (c *connections) start(t *testing.T, set map[string]string) *replica {
 		_ = cmd.Wait()
 		r.see(r.log.String())
 	})
-	eventually(t, "the replica serves", func() (bool, string) {
+	rigtest.Eventually(t, "the replica serves", func() (bool, string) {
 		text := r.log.String()
 		if m := serving.FindStringSubmatch(text); m != nil {
 			r.base = "http://" + m[1]
@@ -409,7 +409,7 @@ func (r *replica) get(t *testing.T, method, path string) string {
 func (r *replica) await(t *testing.T, want map[string]string) {
 	t.Helper()
 	var answer struct{ Backends map[string]string }
-	eventually(t, "/readyz has the sentences", func() (bool, string) {
+	rigtest.Eventually(t, "/readyz has the sentences", func() (bool, string) {
 		text := r.get(t, http.MethodGet, "/readyz")
 		if err := json.Unmarshal([]byte(text), &answer); err != nil {
 			return false, err.Error()
@@ -427,7 +427,7 @@ func (r *replica) await(t *testing.T, want map[string]string) {
 			continue
 		}
 		line := `msg="cannot use ` + backend + `" replica=`
-		eventually(t, "the log has the sentence", func() (bool, string) {
+		rigtest.Eventually(t, "the log has the sentence", func() (bool, string) {
 			text := r.log.String()
 			for l := range strings.Lines(text) {
 				if strings.Contains(l, line) && strings.Contains(l, want[backend]) {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // TestDashCommand serves the page for testLab until Ctrl-C.
@@ -22,7 +24,7 @@ func TestDashCommand(t *testing.T) {
 	if at == nil || at[1] != addrs.Target {
 		t.Fatalf("it printed %q, %v", line, err)
 	}
-	eventually(t, "the page", func() (bool, string) {
+	rigtest.Eventually(t, "the page", func() (bool, string) {
 		text, err := getText(t.Context(), "http://"+at[2]+"/")
 		return err == nil && strings.Contains(text, "<html"), text
 	})

@@ -54,7 +54,7 @@ func TestLabCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			var addrs rig.Addresses
-			eventually(t, "the file with the addresses", func() (bool, string) {
+			rigtest.Eventually(t, "the file with the addresses", func() (bool, string) {
 				text, _ := os.ReadFile(file)
 				return json.Unmarshal(text, &addrs) == nil, string(text)
 			})
@@ -67,13 +67,13 @@ func TestLabCommand(t *testing.T) {
 			if r := ask(t, http.MethodGet, addrs.Target, "/"); r.HTTP != http.StatusOK {
 				t.Errorf("the page: %+v", r)
 			}
-			eventually(t, "the commands to try", func() (bool, string) { return strings.Contains(printed(), "Ctrl-C ends the lab"), printed() })
+			rigtest.Eventually(t, "the commands to try", func() (bool, string) { return strings.Contains(printed(), "Ctrl-C ends the lab"), printed() })
 			tryClients(t, binary, tmp, printed())
 			if link := addrs.Prometheus + "/consoles/oversell.html"; addrs.Prometheus == "" || !strings.Contains(printed(), link) {
 				t.Errorf("the page of Prometheus is missing:\n%s", printed())
 			}
 			page(t, addrs.Target+"/check/lock?strategy=redis")
-			eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
+			rigtest.Eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
 			tryPhones(t, phoneLink.FindString(printed()))
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func TestLabCommand(t *testing.T) {
 			if link := addrs.Target + "/#token=pass-word"; end == syscall.SIGINT && !strings.Contains(printed(), link) {
 				t.Errorf("the link %s is missing:\n%s", link, printed())
 			}
-			eventually(t, "nothing is left", func() (bool, string) {
+			rigtest.Eventually(t, "nothing is left", func() (bool, string) {
 				files, _ := os.ReadDir(tmp)
 				for _, address := range append(addrs.Replicas, addrs.Target, addrs.Prometheus) {
 					u, err := url.Parse(address)

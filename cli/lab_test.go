@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"runtime"
 	"testing"
-	"time"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -75,25 +74,6 @@ func restock(t *testing.T, count int) {
 func left(t *testing.T) int {
 	t.Helper()
 	return ask(t, http.MethodGet, testLab.Addresses().Target, "/stock/1").Count
-}
-
-// patience is the longest wait for a condition. A lab takes more than a minute to start where
-// other tests start theirs on two cores.
-const patience = 5 * time.Minute
-
-// eventually calls check again and again until check returns true. After patience, it fails the
-// test with the last text that check returned.
-func eventually(t *testing.T, what string, check func() (bool, string)) {
-	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		ok, state := check()
-		if ok {
-			return
-		}
-		last = state
-	}
-	t.Fatalf("not within %v: %s; last state: %s", patience, what, last)
 }
 
 func must(t *testing.T, err error) {

@@ -123,7 +123,7 @@ func TestMySQLProxy(t *testing.T) {
 	must(t, replica.Stop(t.Context()))
 	must(t, replica.Start(t.Context()))
 	awaitMySQL(t, base, noDatabase)
-	eventually(t, "the log has the sentence", func() (bool, string) {
+	rigtest.Eventually(t, "the log has the sentence", func() (bool, string) {
 		log, err := os.ReadFile(filepath.Clean(replica.Log()))
 		return strings.Contains(string(log), `msg="cannot use mysql" replica=replica-1 error="`+noDatabase), string(log) + errorText(err)
 	})
@@ -150,7 +150,7 @@ func errorText(err error) string {
 // awaitMySQL waits until /readyz says this about MySQL.
 func awaitMySQL(t *testing.T, base, want string) {
 	t.Helper()
-	eventually(t, "/readyz says "+want, func() (bool, string) {
+	rigtest.Eventually(t, "/readyz says "+want, func() (bool, string) {
 		text, err := getText(t.Context(), base+"/readyz")
 		var answer struct{ Backends map[string]string }
 		if err != nil || json.Unmarshal([]byte(text), &answer) != nil {

@@ -103,14 +103,14 @@ func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	lab := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true, Redis: 1, Replicas: 2, Nginx: true, Prometheus: true, Token: token, Binary: built()}))
 	addrs := lab.Addresses()
-	eventually(t, "Prometheus reads both replicas", func() (bool, string) {
+	rigtest.Eventually(t, "Prometheus reads both replicas", func() (bool, string) {
 		up := query(t, addrs.Prometheus, "up", "instance")
 		text, _ := json.Marshal(up)
 		return up["replica-1"] == "1" && up["replica-2"] == "1", string(text)
 	})
 	fill(t, lab)
 	sell(t, addrs.Target+"/check/lock?strategy=redis", "")
-	eventually(t, "Prometheus has the sale", func() (bool, string) {
+	rigtest.Eventually(t, "Prometheus has the sale", func() (bool, string) {
 		sold := query(t, addrs.Prometheus, `sum by (strategy) (oversell_requests_total{outcome="sold"}) > 0`, "strategy")
 		text, _ := json.Marshal(sold)
 		return sold["redis"] == "1", string(text)

@@ -65,7 +65,7 @@ func TestEveryOutage(t *testing.T) {
 	} {
 		for _, o := range append(commonOutages(r, b.servers), b.more...) {
 			sale := func() (reply, time.Duration) {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), rigtest.Patience)
 				defer cancel()
 				began := time.Now()
 				answer, err := send(ctx, http.MethodPost, base, checkLock(b.strategy)+"&wait=1s")
@@ -90,19 +90,19 @@ func TestEveryOutage(t *testing.T) {
 			}
 			state := "ok"
 			if !o.ready {
-				eventually(t, b.backend+", "+o.name+": /readyz says so", func() (bool, string) {
+				rigtest.Eventually(t, b.backend+", "+o.name+": /readyz says so", func() (bool, string) {
 					state = readiness(t, base)[b.backend]
 					return state != "ok", state
 				})
 			}
 			o.end(t)
 			ended := time.Now()
-			eventually(t, b.backend+", "+o.name+": sells again", func() (bool, string) {
+			rigtest.Eventually(t, b.backend+", "+o.name+": sells again", func() (bool, string) {
 				answer, _ := sale()
 				return answer.HTTP == http.StatusOK, answer.Detail
 			})
 			after := time.Since(ended)
-			eventually(t, b.backend+", "+o.name+": /readyz is ok again", func() (bool, string) {
+			rigtest.Eventually(t, b.backend+", "+o.name+": /readyz is ok again", func() (bool, string) {
 				now := readiness(t, base)[b.backend]
 				return now == "ok", now
 			})

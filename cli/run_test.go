@@ -300,7 +300,7 @@ func runInterrupted(t *testing.T, binary string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	rigtest.Eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func runInterruptedTwice(t *testing.T, binary string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	rigtest.Eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
 	ended := make(chan ran, 1)
 	go func() { ended <- wait() }()
 	for {
@@ -374,7 +374,7 @@ func runOpenLoopInterrupted(t *testing.T, binary string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
+	rigtest.Eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, "" })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

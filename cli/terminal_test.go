@@ -80,7 +80,7 @@ func trimmed(text string) string {
 // await waits until the terminal shows a text.
 func (s *tmux) await(text string) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("the terminal shows %q", text), func() (bool, string) {
+	rigtest.Eventually(s.t, fmt.Sprintf("the terminal shows %q", text), func() (bool, string) {
 		now := s.screen()
 		return strings.Contains(now, text), now
 	})
@@ -212,7 +212,7 @@ func TestCleanText(t *testing.T) {
 			s.await("\nexit 0")
 			s.checkWrapping()
 			// tmux starts the process that writes the file.
-			eventually(t, "the output is recorded", func() (bool, string) {
+			rigtest.Eventually(t, "the output is recorded", func() (bool, string) {
 				text, err := os.ReadFile(s.raw)
 				return strings.Contains(string(text), "\nexit 0"), fmt.Sprint(string(text), err)
 			})
@@ -234,7 +234,7 @@ func TestCleanText(t *testing.T) {
 func TestInterruptedInTerminal(t *testing.T) {
 	target, waiting := endless(t)
 	s := startTmux(t, 80, built()+" run redis --clients 3 --loops 10 --target "+target)
-	eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, s.screen() })
+	rigtest.Eventually(t, "three requests wait", func() (bool, string) { return waiting.Load() == 3, s.screen() })
 	s.tell("send-keys", "C-c")
 	s.await("\nexit 130")
 	screen := s.screen()

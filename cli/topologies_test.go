@@ -78,7 +78,7 @@ func TestLabTopologies(t *testing.T) {
 				t.Fatal(err)
 			}
 			var addrs rig.Addresses
-			eventually(t, "the lab is ready", func() (bool, string) {
+			rigtest.Eventually(t, "the lab is ready", func() (bool, string) {
 				text, _ := os.ReadFile(file) //nolint:gosec // of this test
 				return json.Unmarshal(text, &addrs) == nil, read(t, errOut.Name())
 			})

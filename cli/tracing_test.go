@@ -66,7 +66,7 @@ func (r *receiver) children() map[string][]string {
 func fill(t *testing.T, lab *rig.Rig) {
 	t.Helper()
 	client := api.Client{Base: lab.Addresses().Replicas[0], Token: lab.Addresses().Token, HTTP: http.DefaultClient}
-	eventually(t, "the replica has tables", func() (bool, string) {
+	rigtest.Eventually(t, "the replica has tables", func() (bool, string) {
 		err := client.Call(t.Context(), http.MethodPut, "/stock/1?count=5000&new=true", nil, nil)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -146,7 +146,7 @@ func TestTraces(t *testing.T) {
 	sell(t, sale, "00-11111111111111111111111111111111-b7ad6b7169203331-00") // its caller does not sample it
 	sell(t, sale+"&hold=250ms", "00-"+id+"-b7ad6b7169203331-01")
 	var children map[string][]string
-	eventually(t, "the span of the request arrives", func() (bool, string) {
+	rigtest.Eventually(t, "the span of the request arrives", func() (bool, string) {
 		children = received.children()
 		return slices.Contains(children[""], "POST /check/lock"), fmt.Sprint(children)
 	})
@@ -190,7 +190,7 @@ func TestTracesWithoutCollector(t *testing.T) {
 	fill(t, lab)
 	const warning = "the collector of traces cannot be used"
 	logged := 0
-	eventually(t, "the log has the warning", func() (bool, string) {
+	rigtest.Eventually(t, "the log has the warning", func() (bool, string) {
 		sell(t, lab.Addresses().Target+"/check/lock?strategy=mutex", "")
 		log := read(t, filepath.Join(lab.Dir(), "replica-1.log"))
 		logged = strings.Count(log, warning)

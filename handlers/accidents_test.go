@@ -96,7 +96,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 		r, _ := exchange(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
 		held <- r
 	}()
-	eventually(t, "the holder is paused", func() (bool, string) {
+	rigtest.Eventually(t, "the holder is paused", func() (bool, string) {
 		paused, err := replicas[0].Paused(t.Context())
 		return len(paused) == 1, fmt.Sprintf("%v, %v", paused, err)
 	})
@@ -108,7 +108,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 		if r, err := exchange(httptrace.WithClientTrace(waiting, sent), http.MethodGet, replica.Base, checkLock(strategy, "wait=60s")); err == nil {
 			t.Errorf("the waiter should have waited, got %+v", r)
 		}
-		eventually(t, "the replica notices that its client has gone", func() (bool, string) {
+		rigtest.Eventually(t, "the replica notices that its client has gone", func() (bool, string) {
 			now := metric(t, replica.Base, refused)
 			return now == before+1, fmt.Sprintf("%d requests refused before, %d now", before, now)
 		})
@@ -144,7 +144,7 @@ func TestTermination(t *testing.T) {
 		held = append(held, begin(t.Context(), "http://"+replica.Addr(), sale(i, "hold=3s")))
 	}
 	for i, strategy := range strategies {
-		eventually(t, strategy+" is held", func() (bool, string) {
+		rigtest.Eventually(t, strategy+" is held", func() (bool, string) {
 			r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], sale(i, "wait=0s"))
 			return r.HTTP == http.StatusServiceUnavailable, fmt.Sprintf("%+v", r)
 		})

@@ -31,7 +31,7 @@ func strategiesByHand() []string {
 // TestLockByHand: an owner locks twice and must unlock twice. No other owner can lock or unlock it.
 func TestLockByHand(t *testing.T) {
 	// For some seconds, nginx sends nothing to a replica that has failed in an earlier test.
-	eventually(t, "nginx sends the owners to several replicas", func() (bool, string) {
+	rigtest.Eventually(t, "nginx sends the owners to several replicas", func() (bool, string) {
 		replicas := map[string]bool{}
 		for i := range 8 {
 			owner := fmt.Sprintf("owner-%d", i)
@@ -242,7 +242,7 @@ func TestMixedStock(t *testing.T) {
 			t.Errorf("%s alone: %+v", holder, r)
 		}
 		for _, replica := range testLab.Addresses().Replicas {
-			eventually(t, "a warning of "+replica, func() (bool, string) { // a replica checks a few times a second
+			rigtest.Eventually(t, "a warning of "+replica, func() (bool, string) { // a replica checks a few times a second
 				r := ask(t, http.MethodGet, replica, checkLock("redis"))
 				return strings.Contains(r.Warning, holder) && strings.Contains(r.Warning, "PUT /stock/1?count=5000"), fmt.Sprintf("%+v", r)
 			})

@@ -65,7 +65,7 @@ func TestReplicaDiesInACoupon(t *testing.T) {
 	died := time.Now()
 	for i, c := range cases {
 		what := c.guard + " " + c.step
-		eventually(t, what+": the user's request is executed", func() (bool, string) {
+		rigtest.Eventually(t, what+": the user's request is executed", func() (bool, string) {
 			since := time.Since(died)
 			r := ask(t, http.MethodPost, survivor.Base, paths[i])
 			if r.Outcome == "running" && since > lease {
@@ -90,7 +90,7 @@ func killPaused(t *testing.T, replica api.Client, paths []string) {
 	answers := make(chan reply, len(paths))
 	for i, path := range paths {
 		go func() { answers <- post(t.Context(), replica.HTTP, replica.Base+path, fmt.Sprintf("retry-%d", i)) }()
-		eventually(t, "the request is paused", func() (bool, string) {
+		rigtest.Eventually(t, "the request is paused", func() (bool, string) {
 			paused, err := replica.Paused(t.Context())
 			return len(paused) == i+1, fmt.Sprintf("%+v, %v", paused, err)
 		})
@@ -107,7 +107,7 @@ func killPaused(t *testing.T, replica api.Client, paths []string) {
 func startAgain(t *testing.T, replica api.Client) {
 	t.Helper()
 	must(t, server(t, "replica-2").Start(t.Context()))
-	eventually(t, "the replica is ready", func() (bool, string) {
+	rigtest.Eventually(t, "the replica is ready", func() (bool, string) {
 		err := replica.Ready(t.Context())
 		return err == nil, fmt.Sprint(err)
 	})
@@ -141,7 +141,7 @@ func TestCouponAnswers(t *testing.T) {
 		r, _ := exchange(t.Context(), http.MethodPost, first.Base, "/coupons/1/orders?guard=redis&user=1")
 		answers <- r
 	}()
-	eventually(t, "the first request is paused", func() (bool, string) {
+	rigtest.Eventually(t, "the first request is paused", func() (bool, string) {
 		stopped, err := first.Paused(t.Context())
 		return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 	})
@@ -201,7 +201,7 @@ func TestCouponLockLost(t *testing.T) {
 		must(t, at.Replicas[0].Arm(t.Context(), api.Failpoint{Key: key, Step: "writing"}))
 		first := make(chan string, 1)
 		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").summary() }()
-		eventually(t, "the first request is about to write", func() (bool, string) {
+		rigtest.Eventually(t, "the first request is about to write", func() (bool, string) {
 			stopped, err := at.Replicas[0].Paused(t.Context())
 			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
 		})

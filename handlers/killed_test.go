@@ -35,7 +35,7 @@ func TestReplicaDiesInMidRun(t *testing.T) {
 	}) {
 		s.check(t)
 		if s.strategy == "redis-stock" {
-			eventually(t, "the row has all sales", func() (bool, string) {
+			rigtest.Eventually(t, "the row has all sales", func() (bool, string) {
 				row, count := s.left(t, "none"), s.left(t, s.strategy)
 				return row == count, fmt.Sprintf("the row has %d, Redis %d", row, count)
 			})
@@ -99,7 +99,7 @@ func leaseOf(strategy string) time.Duration {
 func (s *sales) sell(t *testing.T, pieces int) {
 	t.Helper()
 	before := s.left(t, s.strategy)
-	eventually(t, fmt.Sprintf("%s sells %d pieces", s.strategy, pieces), func() (bool, string) {
+	rigtest.Eventually(t, fmt.Sprintf("%s sells %d pieces", s.strategy, pieces), func() (bool, string) {
 		n := s.left(t, s.strategy)
 		return n <= before-pieces, fmt.Sprintf("%d left of %d", n, before)
 	})
@@ -108,7 +108,7 @@ func (s *sales) sell(t *testing.T, pieces int) {
 // left returns the remaining stock from the backend in which the strategy keeps the stock.
 func (s *sales) left(t *testing.T, strategy string) (n int) {
 	t.Helper()
-	eventually(t, "the stock of "+s.strategy, func() (bool, string) {
+	rigtest.Eventually(t, "the stock of "+s.strategy, func() (bool, string) {
 		r := ask(t, http.MethodGet, testLab.Addresses().Replicas[0], fmt.Sprintf("/stock/%d?strategy=%s", s.product, strategy))
 		n = r.Count
 		return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
@@ -121,7 +121,7 @@ func (s *sales) left(t *testing.T, strategy string) (n int) {
 func (s *sales) check(t *testing.T) {
 	t.Helper()
 	var verdict check.Conservation
-	eventually(t, s.strategy+": the stock agrees with the sales", func() (bool, string) {
+	rigtest.Eventually(t, s.strategy+": the stock agrees with the sales", func() (bool, string) {
 		verdict = check.Stock(s.Ops, manyPieces, s.left(t, s.strategy))
 		return verdict.LostMin <= 0 && verdict.LostMax >= 0, fmt.Sprintf("%+v", verdict)
 	})

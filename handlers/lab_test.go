@@ -121,25 +121,6 @@ func server(t *testing.T, name string) *rig.Server {
 	return s
 }
 
-// patience is the longest wait for a condition. A lab takes more than a minute to start where
-// other tests start theirs on two cores.
-const patience = 5 * time.Minute
-
-// eventually calls check again and again until check returns true. After patience, it fails the
-// test with the last text that check returned.
-func eventually(t *testing.T, what string, check func() (bool, string)) {
-	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		ok, state := check()
-		if ok {
-			return
-		}
-		last = state
-	}
-	t.Fatalf("not within %v: %s; last state: %s", patience, what, last)
-}
-
 // clients are the clients for testLab: Target for nginx, and one for each replica.
 type clients struct {
 	Target   api.Client

@@ -49,7 +49,7 @@ func TestManyWaitersOnOnePermit(t *testing.T) {
 			t.Errorf("%s: %v", backend, outcomes)
 		}
 		pass(t, semaphore) // the permit is free
-		eventually(t, backend+": the waiters' goroutines have ended", func() (bool, string) {
+		rigtest.Eventually(t, backend+": the waiters' goroutines have ended", func() (bool, string) {
 			now := goroutines(t)
 			for i := range now {
 				if now[i] > before[i]+20 {
@@ -157,7 +157,7 @@ func TestPrimitiveClientDisconnects(t *testing.T) {
 			giveUp()
 			disconnect()
 			<-holder
-			eventually(t, backend+" "+what+" is free", func() (bool, string) {
+			rigtest.Eventually(t, backend+" "+what+" is free", func() (bool, string) {
 				r := ask(t, http.MethodGet, testLab.Addresses().Target, probe)
 				return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 			})
@@ -223,7 +223,7 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 		if err := server(t, c.server).Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, c.backend+" works again", func() (bool, string) {
+		rigtest.Eventually(t, c.backend+" works again", func() (bool, string) {
 			r := ask(t, http.MethodGet, testLab.Addresses().Target, locking("write", c.backend, "again", 0))
 			return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
 		})

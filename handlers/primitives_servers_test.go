@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"oversell/lab/rig/rigtest"
 )
 
 // These tests check the read-write lock, semaphore and latch of the tutorial (3.9.5 to 3.9.7), on
@@ -61,7 +63,7 @@ func refused(t *testing.T, path string, status int, outcome string) {
 // or permit.
 func await(t *testing.T, path string) {
 	t.Helper()
-	eventually(t, path+" is rejected", func() (bool, string) {
+	rigtest.Eventually(t, path+" is rejected", func() (bool, string) {
 		r := ask(t, http.MethodGet, testLab.Addresses().Target, path)
 		return r.Outcome == "not_acquired", fmt.Sprintf("%+v", r)
 	})
@@ -89,7 +91,7 @@ func TestReadersAndWriters(t *testing.T) {
 			if _, writer := together("write"); time.Since(began) < 2*trialHold {
 				t.Errorf("two writers, each for %v, took only %v; the second waited %v ms", trialHold, time.Since(began), writer.WaitedMS)
 			}
-			eventually(t, "two readers hold the lock together", func() (bool, string) {
+			rigtest.Eventually(t, "two readers hold the lock together", func() (bool, string) {
 				_, reader := together("read")
 				return reader.WaitedMS < half, fmt.Sprintf("the second waited %v ms for a hold of %v", reader.WaitedMS, trialHold)
 			})
@@ -137,7 +139,7 @@ func TestSemaphoreWaves(t *testing.T) {
 func semaphoreWaves(t *testing.T, backend string) {
 	t.Helper()
 	replicas := map[string]int{}
-	eventually(t, backend+": waves of 3, 3, 3 and 1", func() (bool, string) {
+	rigtest.Eventually(t, backend+": waves of 3, 3, 3 and 1", func() (bool, string) {
 		var answers []<-chan answer
 		began := time.Now()
 		for range 10 {

@@ -59,7 +59,7 @@ func acrossReset(t *testing.T, at clients, strategy string, step api.Step, fence
 			r, _ := exchange(t.Context(), http.MethodGet, c.Base, checkLock(strategy, fmt.Sprintf("product=%d&fenced=%v&wait=5s", product, fenced)))
 			answers <- r
 		}()
-		eventually(t, "the sale is paused or answered", func() (bool, string) {
+		rigtest.Eventually(t, "the sale is paused or answered", func() (bool, string) {
 			paused, err := c.Paused(t.Context())
 			return len(paused)+len(answers) == 1, fmt.Sprintf("%+v, %v", paused, err)
 		})
@@ -141,7 +141,7 @@ func resetsUnderLoad(t *testing.T, at clients, strategy string, product int64, r
 			mu.Lock()
 			want := len(sold) + more
 			mu.Unlock()
-			eventually(t, "more sales", func() (bool, string) {
+			rigtest.Eventually(t, "more sales", func() (bool, string) {
 				mu.Lock()
 				defer mu.Unlock()
 				return len(sold) >= want, fmt.Sprintf("%d of %d", len(sold), want)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"oversell/handlers"
+	"oversell/lab/rig/rigtest"
 	"oversell/locks"
 )
 
@@ -97,7 +98,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		t.Errorf("the lab's own stream: HTTP %d %+v", code, p)
 	}
 	_ = first.Close()
-	eventually(t, "where one has gone there is room", func() (bool, string) {
+	rigtest.Eventually(t, "where one has gone there is room", func() (bool, string) {
 		_, code, _ := listen(t, server, "/events", "")
 		return code == http.StatusOK, fmt.Sprintf("HTTP %d", code)
 	})
@@ -112,7 +113,7 @@ func TestListenersThatDoNotRead(t *testing.T) {
 			t.Fatalf("HTTP %d %+v", code, p)
 		}
 	}
-	eventually(t, "there is room for a listener that reads", func() (bool, string) {
+	rigtest.Eventually(t, "there is room for a listener that reads", func() (bool, string) {
 		for range 100 {
 			server.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=steps", nil))
 		}
