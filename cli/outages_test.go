@@ -174,7 +174,6 @@ func redisOutages(r *rig.Rig, names ...string) []outage {
 	return []outage{
 		{name: "refused by rights", begin: send("ACL", "SETUSER", "default", "-@write"), end: send("ACL", "SETUSER", "default", "+@all")},
 		{name: "read-only", begin: send("REPLICAOF", "127.0.0.1", "1"), end: send("REPLICAOF", "NO", "ONE")},
-		{name: "out of memory", begin: send("CONFIG", "SET", "maxmemory", "1"), end: send("CONFIG", "SET", "maxmemory", "0")},
 		{name: "clock an hour ahead", begin: clock(time.Hour), end: clock(0), ready: true},
 		{name: "clock an hour back", begin: clock(-time.Hour), end: clock(0), ready: true},
 	}
