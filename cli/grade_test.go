@@ -47,7 +47,7 @@ func wrongLocks() []submission {
 		wrong("4", base+",reentry", "waits-for-itself", "re-entry"),
 		wrong("5", base+",renewal", "nobody-renews", "renewal"),
 		wrong("5", base+",renewal", "renews-after-release", "renewal-end"),
-		wrong("6", notice, "loss-unnoticed", "expiry", "loss-notice"),
+		wrong("6", notice, "loss-unnoticed", "expiry", "no-renewal", "loss-notice"),
 		wrong("6", base+",loss_notice", "verify-always-held", "expiry"),
 		wrong("6", notice, "lost-for-nothing", "renewal"),
 		wrong("6", base+",loss_notice", "renews-foreign-lock", "expiry"),

@@ -9,6 +9,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
+	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -200,7 +201,25 @@ func deadWaiter() Experiment {
 				_, err := killReplica(observer)(ctx, r)
 				return err
 			},
+			explain: diedForTheHolder,
 		}.run,
+	}
+}
+
+// diedForTheHolder calls a lock broken that let another request in, before the holder's lease was over, because a
+// waiter died. A holder that notices this writes nothing, so no update is lost.
+func diedForTheHolder(result *Result, p *participant) {
+	events := result.Recording.Events
+	granted := slices.IndexFunc(events, func(e history.Event) bool {
+		return e.Owner == p.stopped[holder] && e.Step == string(api.Granted)
+	})
+	if result.Verdict != Safe || granted < 0 || p.ops[holder].Outcome == history.OK {
+		return
+	}
+	if next := nextGrant(events, p.stopped[holder], events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
+		result.Verdict, result.Invariant = Broken, MutualExclusion
+		result.Why = joined(result.Counts(), api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
+			"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000), p.answers())
 	}
 }
 

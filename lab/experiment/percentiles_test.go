@@ -67,7 +67,8 @@ func TestPercentiles(t *testing.T) {
 	if result.Verdict != Safe && !busy {
 		t.Errorf("%s: %s", result.Verdict, result.Why)
 	}
-	if len(result.Figures) != 3 || result.Figures[0].FrozenMS < 200 || result.Sold != result.Taken || result.Sold < 2*requests {
+	// A request without an answer may have taken a piece: the verdict includes it.
+	if len(result.Figures) != 3 || result.Figures[0].FrozenMS < 200 || result.Taken < result.Sold || result.Sold < 2*requests {
 		t.Errorf("%+v", result)
 	}
 }
