@@ -12,7 +12,8 @@ lab=
 finish() {
 	[ -z "$lab" ] || kill "$lab" 2>/dev/null || true
 	[ -z "$lab" ] || wait "$lab" || true
-	rm -rf "$work"
+	pkill -f "^tmux -f $work" || true            # after Ctrl-C, for no child of a test
+	rm -rf "$work" || { sleep 5 && rm -rf "$work"; } # a test that ends may still write
 }
 trap finish EXIT
 trap 'exit 130' INT
