@@ -195,15 +195,16 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 	})
 }
 
-// runBackground starts background work. session is the time-out that ZooKeeper was asked for. Call end after the last sale, before the backends close.
+// runBackground starts background work. session is the time-out that ZooKeeper was asked for. Call
+// end after the last sale, before the backends close.
 func runBackground(ctx context.Context, clients *clients, session time.Duration, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
 	for _, backend := range clients.pings() {
+		if backend.Name == "mysql" { // the migration waits for it, and logs its state
+			continue
+		}
 		go func() {
-			if backend.Name == "mysql" { // the migration waits for it, and logs its state
-				return
-			}
 			logUntilReachable(ctx, backend, log)
 			if granted := clients.ZooKeeper.Timeout(); backend.Name == "zookeeper" && granted < session {
 				log.Warn("ZooKeeper's session is shorter than ZK_SESSION: locks on ZooKeeper count with the shorter time; a longer one needs maxSessionTimeout in zoo.cfg",

@@ -22,8 +22,9 @@ import (
 // names none of these faults as harmful. Meanwhile it pauses, kills or restarts replicas, and kills or
 // restarts backends, at random. A pause is longer than a lease. After each round of 20 s at most, the pieces taken must equal the
 // pieces sold, apart from requests with an unknown outcome. OVERSELL_CHAOS is the duration of the
-// test. In the middle of every second round, the stock of each strategy that survives a deleted lock is reset: from then on,
-// the pieces taken are those of sales that began later, and perhaps those of sales that ran. OVERSELL_SEED is the logged seed of an earlier test, and repeats its draw of faults.
+// test. In the middle of every second round, the stock of each strategy that survives a deleted lock
+// is reset: from then on, the pieces taken are those of sales that began later, and perhaps those of sales that
+// ran. OVERSELL_SEED is the logged seed of an earlier test, and repeats its draw of faults.
 func TestUnderChaos(t *testing.T) {
 	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment")
 	long, round := 15*time.Second, 20*time.Second

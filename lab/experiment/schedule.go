@@ -180,13 +180,9 @@ func (r *run) addProducts(ctx context.Context) error {
 		}
 		r.participants = append(r.participants, p)
 		if r.soldBefore {
-			for _, on := range []int{r.on[holder], r.on[contender]} {
-				tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
-				if op := r.bed.buy(ctx, on, s, tooMany); op.Reason != history.SoldOut {
-					return fmt.Errorf("%s: more pieces than there are: %s, want %s", s.Name(), op.Reason, history.SoldOut)
-				}
+			if err := r.readOnce(ctx, s); err != nil {
+				return err
 			}
-			r.began = r.bed.since()
 		}
 		steps := []string{s.Card.stepFor(r.Hazard, r.step)}
 		if r.thenAt != "" {
@@ -199,6 +195,18 @@ func (r *run) addProducts(ctx context.Context) error {
 		}
 	}
 	return r.bed.Rig.AwaitEven(ctx)
+}
+
+// readOnce lets both replicas read the product, by a request for more pieces than there are. The results leave it out.
+func (r *run) readOnce(ctx context.Context, s Subject) error {
+	tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
+	for _, on := range []int{r.on[holder], r.on[contender]} {
+		if op := r.bed.buy(ctx, on, s, tooMany); op.Reason != history.SoldOut {
+			return fmt.Errorf("%s: more pieces than there are: %s, want %s", s.Name(), op.Reason, history.SoldOut)
+		}
+	}
+	r.began = r.bed.since()
+	return nil
 }
 
 func (r *run) send(ctx context.Context, part int, params url.Values) {
