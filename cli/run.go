@@ -35,7 +35,6 @@ type runFlags struct {
 	replicas int
 	rolling  bool // restart the replicas one after the other during each run
 	restarts int  // of replicas until now
-	agents   []string
 	files    files
 	jmeter   bool
 	quiet    bool
@@ -48,9 +47,6 @@ with a fifth of the requests for those that poll). Without --target, it starts i
 The verdicts and the table go to stdout, everything else to stderr. A report file is written
 completely or not at all. With - as FILE, the report goes to stdout and the table to stderr.
 
-With --agents, the requests come from other machines, on which oversell agent runs. Each agent gets
-its share of the clients, or of the rate. They start at the same time, and one result is made of all.
-
 Without --rate the loop is closed, as in JMeter: each client waits for an answer before it sends
 the next request. So a slow service gets fewer requests. With --rate the loop is open: requests
 are due at even times, and latencies count from the due time, also if all connections are busy.
@@ -58,7 +54,7 @@ are due at even times, and latencies count from the due time, also if all connec
 Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
   1    a strategy whose card claims safety lost an update, a request failed, a lock was left
-       behind by --rolling-restart, an agent was lost, or a run or a report could not be completed
+       behind by --rolling-restart, or a run or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
        (a second Ctrl-C ends at once)`
@@ -76,7 +72,6 @@ func runCommand() *cobra.Command {
   oversell run --all --rolling-restart
   oversell run version for-update --sweep clients=1..500 --html curve.html
   oversell run redis --target http://127.0.0.1:8080
-  oversell run redis --target http://10.0.0.5:8080 --agents 10.0.0.6:8400,10.0.0.7:8400
   oversell run redis --json - | jq '.[0].lost_updates'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.plan.Strategies = args
@@ -115,8 +110,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
 	set.DurationVar(&p.Lease, "lease", 0, "lease of each lock, for strategies that have one (default: each strategy's own)")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
-	addToken(set, &p.Token, "token of the lab at --target and of the agents (default $LAB_TOKEN, or "+defaultToken+")")
-	set.StringSliceVar(&f.agents, "agents", nil, "let the agents at these `ADDRESSES` send the requests, host:port separated by commas; needs --target")
+	addToken(set, &p.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
 	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
 	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")
@@ -154,9 +148,6 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	case plan.Qty < 1:
 		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
 	}
-	if err := f.checkAgents(); err != nil {
-		return err
-	}
 	if f.rolling && !set.Changed("stock") {
 		f.plan.Stock = comparison.MaxStock // the number of requests is not known before the run
 	}
@@ -190,11 +181,6 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	closeAgents, err := f.connectAgents(ctx, errOut)
-	if err != nil {
-		return errors.Join(fmt.Errorf("run: %w", err), closeLab())
-	}
-	defer closeAgents()
 	watcher := f.watcher(out, errOut)
 	trials, failed := comparison.Run(ctx, f.plan, watcher)
 	watcher.close()

@@ -74,10 +74,6 @@ func runners() map[string]runner {
 		"kubectl apply -k deploy/kubernetes/production":                                                kubernetes(`"classroom", "production"`),
 		"cp deploy/kubernetes/production/secrets.example.env deploy/kubernetes/production/secrets.env": kubernetes(`"secrets.example.env"`),
 
-		"bin/oversell agent --addr 10.0.0.6:8400 --target http://10.0.0.5:8080":                     {file: "cli/agent_test.go", as: `"agent", "--addr"`},
-		"bin/oversell agent --addr 10.0.0.7:8400 --target http://10.0.0.5:8080":                     {file: "cli/agent_test.go", as: `"agent", "--addr"`},
-		"bin/oversell run redis --target http://10.0.0.5:8080 --agents 10.0.0.6:8400,10.0.0.7:8400": {file: "cli/agent_test.go", as: `"redis", "--target", target, "--agents"`},
-
 		// This client is not installed on every machine.
 		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
 

@@ -63,8 +63,6 @@ type Plan struct {
 	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
 	// Then each replica must sell once more without a wait: else a lock was left behind.
 	During func(context.Context) error
-	// Send, if set, sends the load of each strategy in place of load.Run.
-	Send func(context.Context, load.Plan, func(load.Progress)) (history.History, error)
 
 	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
@@ -130,7 +128,7 @@ func (p Plan) of(card api.Card) Plan {
 // Run runs the plan and returns a trial for each strategy that got requests.
 //
 // If the error wraps ErrPlan, no request was sent. With any other error, Run also returns the
-// trials so far. Either ctx or an agent ended and the last trial is partial, or the stock could not be reset.
+// trials so far. Either ctx ended and the last trial is partial, or the stock could not be reset.
 // An unavailable backend is part of the trial, and no error.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 	if err := p.Validate(); err != nil {
@@ -262,12 +260,9 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 
 // send sends the load of one strategy, during Plan.During if that is set.
 func (p Plan) send(ctx context.Context, strategy string, w Watcher) (h history.History, stopped, during error) {
-	plan, send := p.load(strategy), p.Send
-	if send == nil {
-		send = load.Run
-	}
+	plan := p.load(strategy)
 	if p.During == nil {
-		h, stopped = send(ctx, plan, w.Progress)
+		h, stopped = load.Run(ctx, plan, w.Progress)
 		return h, stopped, nil
 	}
 	done := make(chan struct{})
@@ -276,7 +271,7 @@ func (p Plan) send(ctx context.Context, strategy string, w Watcher) (h history.H
 		defer close(done)
 		during = p.During(ctx)
 	}()
-	h, stopped = send(ctx, plan, w.Progress)
+	h, stopped = load.Run(ctx, plan, w.Progress)
 	<-done
 	return h, stopped, during
 }
@@ -300,7 +295,7 @@ func readStock(ctx context.Context, service api.Client, strategy string, h histo
 	if ctx.Err() != nil {
 		timeout /= 5
 	}
-	unsettled := h.Missing > 0 || history.Taken(h.Ops, history.Unknown) > 0
+	unsettled := history.Taken(h.Ops, history.Unknown) > 0
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var last *api.Stock

@@ -117,21 +117,6 @@ type History struct {
 	Rate    float64       // requests due in a second; 0 in a closed loop
 	Length  time.Duration // planned time after which clients send no more; 0 means no limit
 	Stopped bool          // the run was stopped before its planned end
-
-	Agents []Agent // that sent the requests; nil means that the program itself sent them
-	// Missing is the number of requests that a lost agent may have sent, and whose records are lost.
-	Missing int
-}
-
-// Agent is a program that sent a part of the requests, perhaps on another machine.
-type Agent struct {
-	Address string
-	Machine string
-	Clients int
-	Ops     int           // number of its requests in the history
-	Offset  time.Duration // of its wall clock, against that of the coordinator
-	Error   time.Duration // upper bound of the error in the times of its requests
-	Late    time.Duration // from the planned start until its start
 }
 
 // Merge joins the records of all clients, in the order of Call.

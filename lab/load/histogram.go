@@ -24,14 +24,6 @@ func bound(bucket int) time.Duration {
 	return time.Duration((math.Exp2(float64(bucket+1)/perPower) - 1) * float64(time.Microsecond))
 }
 
-// Add adds the durations of another histogram. The quantiles of the sum are those of all durations
-// together. The mean of two quantiles is not: a slow tenth of the requests would disappear in it.
-func (h *Histogram) Add(other *Histogram) {
-	for i, n := range other {
-		h[i] += n
-	}
-}
-
 // Since returns the durations in h that are not in earlier, an older copy of h.
 func (h *Histogram) Since(earlier *Histogram) (since Histogram) {
 	for i := range h {

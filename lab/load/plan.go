@@ -39,8 +39,8 @@ type Plan struct {
 	Loops   int // number of requests per client
 	// Until lets each client of a closed loop send more than Loops requests, until it is closed.
 	// nil means Loops requests.
-	Until  <-chan struct{} `json:"-"`
-	RampUp time.Duration   // time in which the clients start, evenly spread
+	Until  <-chan struct{}
+	RampUp time.Duration // time in which the clients start, evenly spread
 
 	// Rate makes an open loop, with at most Clients requests in flight. 0 means a closed loop.
 	Rate Rate

@@ -22,21 +22,6 @@ type Progress struct {
 	Replicas     map[string]int // number of answers by replica
 }
 
-// Sum returns the progress of several runs together.
-func Sum(runs []Progress) (sum Progress) {
-	sum.Replicas = map[string]int{}
-	for i := range runs {
-		p := &runs[i]
-		sum.Done, sum.Total = sum.Done+p.Done, sum.Total+p.Total
-		sum.Sold, sum.Failed = sum.Sold+p.Sold, sum.Failed+p.Failed
-		sum.Took.Add(&p.Took)
-		for replica, n := range p.Replicas {
-			sum.Replicas[replica] += n
-		}
-	}
-	return sum
-}
-
 // Run calls progress, which may be nil, every 25 ms and at the end, from one goroutine at a time.
 //
 // After ctx ends, clients send nothing more. A request without an answer a second later is unknown,

@@ -71,9 +71,6 @@ func conditions(r Result, load string) []fact {
 		{"target", r.Target},
 		{"machine", r.Machine.String()},
 	}...)
-	for _, a := range r.Agents {
-		all = append(all, fact{"agent", fmt.Sprintf("%s, %s, clock %+.3f ms; %s", a.Address, count(a.Clients, "client", "clients"), a.OffsetMS, a.Machine)})
-	}
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		all = append(all, fact{name, r.Versions[name]})
 	}

@@ -16,7 +16,7 @@ type Result struct {
 	Alone    bool          `json:"alone,omitempty"`   // the claim is only for one replica, which served all requests
 	Overrun  bool          `json:"overrun,omitempty"` // the work was longer than the lease, which the card names as a flaw
 	Verdict  check.Verdict `json:"verdict"`
-	Partial  bool          `json:"partial"` // the run was stopped before its end, or an agent was lost
+	Partial  bool          `json:"partial"` // the run was stopped before its end
 
 	Clients   int     `json:"clients"`
 	Loops     int     `json:"loops"`
@@ -68,29 +68,15 @@ type Result struct {
 
 	Open *Open `json:"open,omitempty"` // nil for a closed loop
 
-	Agents  []Agent `json:"agents,omitempty"`  // that sent the requests; left out if the command sent them itself
-	Missing int     `json:"missing,omitempty"` // requests that a lost agent may have sent; no figure but the verdict counts them
-
 	Fairness float64        `json:"fairness"`
 	Replicas []ReplicaCount `json:"replicas"`
 	Series   Series         `json:"series"`
 
 	StartedAt time.Time         `json:"started_at"`
-	Machine   Machine           `json:"machine"` // that of the command; Agents have their own
+	Machine   Machine           `json:"machine"`
 	Versions  map[string]string `json:"versions"`
 	Warnings  []string          `json:"warnings"`
 	Sentence  Sentence          `json:"sentence"`
-}
-
-// Agent is a program that sent a part of the requests, perhaps on another machine.
-type Agent struct {
-	Address  string  `json:"address"`
-	Machine  string  `json:"machine"`
-	Clients  int     `json:"clients"`
-	Samples  int     `json:"samples"`
-	OffsetMS float64 `json:"clock_offset_ms"` // of its wall clock, against that of the command
-	ErrorMS  float64 `json:"clock_error_ms"`  // upper bound of the error in the times of its requests
-	LateMS   float64 `json:"late_ms"`         // from the planned start until its start
 }
 
 // Reason is one reason of failure, with the number of its requests.

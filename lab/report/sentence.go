@@ -52,10 +52,6 @@ func notes(r Result) (all []Sentence) {
 	case r.Verdict == check.Holds && !r.Safe && r.Sold > 1:
 		say("Its card does not claim that it is safe: this run was lucky.", "它的卡片没有声明它是安全的：这一次只是运气好。")
 	}
-	if r.Missing > 0 {
-		say("The result is incomplete: an agent was lost, with the records of up to %[2]s.", "结果不完整：有一个压测代理失联，最多 %[1]d 个请求的记录丢失了。",
-			r.Missing, count(r.Missing, "request", "requests"))
-	}
 	if r.Partial {
 		say("The run was stopped early, after %[2]d of %[3]s.", "测试提前停止：%[1]d 个请求中只发出了 %[2]d 个。",
 			r.Clients*r.Loops, r.Samples, count(r.Clients*r.Loops, "request", "requests"))

@@ -41,12 +41,12 @@ func Summarise(h history.History, s Setup) Result {
 		DelayMS: millis(s.Delay), Fsync: s.Fsync,
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
-		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes, Agents: agents(h), Missing: h.Missing,
+		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
 	}
 	r.Alone = s.SafeAlone && !s.Safe && len(r.Replicas) == 1
 	r.Overrun = s.Overrun
 	r.Safe = (r.Safe || r.Alone) && !r.Overrun
-	r.judge(slices.Concat(h.Ops, missing(h, s.Qty)))
+	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
 	r.Sentence = sentence(r)
@@ -59,22 +59,6 @@ func Summarise(h history.History, s Setup) Result {
 func partial(h history.History) bool {
 	interrupted := func(op history.Op) bool { return op.Reason == history.Interrupted }
 	return h.Stopped || h.Length == 0 && len(h.Ops) < h.Clients*h.Loops || slices.ContainsFunc(h.Ops, interrupted)
-}
-
-// missing returns the requests whose records are lost, for the verdict only: each of them may have sold.
-func missing(h history.History, qty int) []history.Op {
-	return slices.Repeat([]history.Op{{Outcome: history.Unknown, Qty: qty}}, h.Missing)
-}
-
-// agents describes the programs that sent the requests, or returns nil for this program.
-func agents(h history.History) (all []Agent) {
-	for _, a := range h.Agents {
-		all = append(all, Agent{
-			Address: a.Address, Machine: a.Machine, Clients: a.Clients, Samples: a.Ops,
-			OffsetMS: millis(a.Offset), ErrorMS: millis(a.Error), LateMS: millis(a.Late),
-		})
-	}
-	return all
 }
 
 func (r *Result) judge(ops []history.Op) {
