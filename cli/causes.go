@@ -67,8 +67,7 @@ func causes() []cause {
 		{number(1290, 1836), "the server is read-only: name the primary in {address}, or set read_only off"},
 
 		// Several servers.
-		{says("it is no node of Galera"), "a server in {address} is no node of Galera: several hosts must be the nodes of one Galera cluster"},
-		{either(number(1047), says("not Synced")), "no node of the Galera cluster has the majority and all data: start more nodes, or wait"},
+		{number(1047), "this node of the Galera cluster lacks the majority or some data: start more nodes, wait, or let a proxy choose another node"},
 		{says("are unreachable: redis: nil"), "the Sentinels know no master of this name: correct the name at the end of {address}"},
 		{says("all sentinels specified in configuration are unreachable"), "no Sentinel answers: check that they run, the addresses in {address}, and the user in its parameter sentinel"},
 		{is(redislock.ErrPartOfCluster), "some masters of the cluster are missing: start them, or let their replicas take over"},

@@ -133,8 +133,7 @@ func TestMySQLCauses(t *testing.T) {
 		{errors.New("unexpected resp from server for caching_sha2_password, perform full authentication"), "the user's plugin, caching_sha2_password or sha256_password, needs TLS or an RSA key of the server, and there is neither: add tls=true to MYSQL_DSN, or let the server create its keys ("},
 		{&mysql.MySQLError{Number: 3159, Message: "Connections using insecure transport are prohibited while --require_secure_transport=ON."}, "the server accepts only connections with TLS: add tls=true to MYSQL_DSN ("},
 		{mysql.ErrNoTLS, "the server does not use TLS at this port: enable TLS there, or do not use it in MYSQL_DSN ("},
-		{&mysql.MySQLError{Number: 1047, Message: "WSREP has not yet prepared node for application use"}, "no node of the Galera cluster has the majority and all data: start more nodes, or wait ("},
-		{errors.New(`the state of the node is "Joiner", not Synced`), "no node of the Galera cluster has the majority and all data: start more nodes, or wait ("},
+		{&mysql.MySQLError{Number: 1047, Message: "WSREP has not yet prepared node for application use"}, "this node of the Galera cluster lacks the majority or some data: start more nodes, wait, or let a proxy choose another node ("},
 		{errors.New("another error"), "another error"},
 	} {
 		if got := explain("mysql", test.err); !strings.HasPrefix(got.Error(), test.says) || !errors.Is(got, test.err) {

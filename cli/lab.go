@@ -51,8 +51,8 @@ process, port or file is left, except the file of --json, which appears when the
 nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
 for the other servers, it takes any free port. So several labs can run at the same time.
 
-With --mysql galera, the stock is in a Galera cluster of three MariaDB. All replicas write at the
-first node that can be used. With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
+With --mysql galera, the stock is in a Galera cluster of three MariaDB. HAProxy lets all replicas write
+at one node. With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
 three Sentinels watch; with --redis cluster, they use a cluster of three masters with a replica
 each. The five independent Redis of redlock run beside it. --zookeeper 3 and --etcd 3 start
 ensembles in place of single servers. With --tls, the replicas connect to all servers
@@ -262,9 +262,6 @@ func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Port
 		row(fmt.Sprintf("replica-%d", i+1), replica, ports[i])
 	}
 	row("mysql", addrs.MySQL, 0)
-	if addrs.MySQLNodes != "" {
-		row("all nodes", addrs.MySQLNodes, 0)
-	}
 	for i, server := range addrs.Redis {
 		row(fmt.Sprintf("redis-%d", i+1), server, 0)
 	}

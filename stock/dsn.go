@@ -22,7 +22,6 @@ func parse(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	switch {
 	case err == nil:
-		cfg.Addr = unwrapped(cfg.Addr)
 		return cfg, nil
 	case strings.HasPrefix(err.Error(), "invalid DSN:"): // a constant text
 		return nil, fmt.Errorf("mysql address: %w; %w", err, errDSN)

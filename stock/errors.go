@@ -46,7 +46,6 @@ const (
 	interrupted     = 1317
 	shutdown        = 1053
 	killed          = 1927 // MariaDB
-	notReady        = 1047 // Galera: the node lacks data or the majority, and executes nothing
 	duringCommit    = 1180 // Galera: other nodes may have the transaction already
 )
 

@@ -26,8 +26,7 @@ var reliedOn = map[string]string{ //nolint:gochecknoglobals // a table, never wr
 }
 
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so
-// when necessary. The format of dsn is user:password@tcp(host:port)/database. Several hosts, separated
-// by commas, are the nodes of a Galera cluster.
+// when necessary. The format of dsn is user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
 	pool, err := openPool(dsn, conns)
 	if err != nil {
@@ -116,7 +115,7 @@ func Connector(dsn string) (driver.Connector, error) {
 	if cfg.Params[lockWait] == "" {
 		cfg.Params[lockWait] = "2"
 	}
-	connector, err := connectorOf(cfg)
+	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("mysql address: %w", err)
 	}

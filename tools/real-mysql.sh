@@ -110,6 +110,7 @@ mysql)
 	;;
 mariadb)
 	wrap sbin/mariadbd '--basedir="$usr" --lc-messages-dir="$usr/share/mysql" --character-sets-dir="$usr/share/mysql/charsets" --plugin-dir="$usr/lib/mysql/plugin"'
+	wrap bin/mariadb
 	wrap bin/my_print_defaults
 	wrap bin/resolveip
 	cat >"$new/bin/mariadb-install-db" <<END

@@ -27,8 +27,8 @@ const (
 	// DelayedReads is a read-write split: all replicas write to A and read the stock at B, which
 	// replicates A asynchronously.
 	DelayedReads Database = "delayed-reads"
-	// GaleraCluster is three nodes of Galera: mysql, mysql-2 and mysql-3. All replicas write at the first
-	// one that can be used. A node can be started again while the other two run.
+	// GaleraCluster is three nodes of Galera, mysql, mysql-2 and mysql-3, and the proxy haproxy, through which
+	// all replicas write at one node. A node can be started again while the other two run.
 	GaleraCluster Database = "galera-cluster"
 )
 
@@ -90,9 +90,6 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 }
 
 func (r *Rig) mysqlOf(i int) string {
-	if r.cfg.Database == GaleraCluster {
-		return r.addrs.MySQLNodes
-	}
 	if d := r.cfg.Database; (d == Galera || d == TwoMasters) && i%2 == 0 {
 		return r.secrets.mysql(labUser, r.databases[1].addr)
 	}

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -129,9 +128,8 @@ func (c Config) validate() error {
 type Addresses struct {
 	Target      string   `json:"target"`                 // http://host:port of nginx, or of the first replica without nginx
 	Replicas    []string `json:"replicas"`               // http://host:port of each
-	MySQL       string   `json:"mysql"`                  // a go-sql-driver data source name
+	MySQL       string   `json:"mysql"`                  // a go-sql-driver data source name; of a Galera cluster, that of its proxy
 	Redis       []string `json:"redis"`                  // redis://:password@host:port/0 of each
-	MySQLNodes  string   `json:"mysql_nodes,omitempty"`  // the same with all nodes of a Galera cluster, see stock.Open
 	SingleRedis string   `json:"single_redis,omitempty"` // the address of a topology, see redislock.Open
 	Zookeeper   []string `json:"zookeeper"`              // host:port
 	Etcd        []string `json:"etcd"`                   // host:port
@@ -162,7 +160,7 @@ func (a Addresses) ServeEnv() (env []string) {
 			env = append(env, name+"="+strings.Join(values, ","))
 		}
 	}
-	set("MYSQL_DSN", cmp.Or(a.MySQLNodes, a.MySQL))
+	set("MYSQL_DSN", a.MySQL)
 	set("MYSQL_READS", a.Reads)
 	if set("REDIS_URL", a.SingleRedis); a.SingleRedis == "" {
 		set("REDIS_URL", a.Redis[:min(1, len(a.Redis))]...)

@@ -25,6 +25,8 @@ type programs struct {
 	mysqld     string // of MySQL 8 or newer, or of MariaDB
 	installer  string // mariadb-install-db; empty for MySQL
 	galera     string // the library that makes a cluster of MariaDB
+	haproxy    string
+	mariadb    string // MariaDB's client, with which HAProxy checks the nodes of a cluster
 	redis      string
 	redisCLI   string
 	zookeeper  zookeeperProgram
@@ -44,7 +46,7 @@ func Installed(cfg Config) error {
 
 func find(cfg Config) (programs, error) {
 	var found programs
-	var errs [9]error
+	var errs [11]error
 	if cfg.MySQL || cfg.Database != OneServer {
 		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
 	}
@@ -68,6 +70,10 @@ func find(cfg Config) (programs, error) {
 	}
 	if cfg.Database.isGalera() {
 		found.galera, errs[5] = findFile("libgalera_smm.so, of Debian's package galera-4", galeraLibraries(found.mysqld)...)
+	}
+	if cfg.Database == GaleraCluster {
+		found.haproxy, errs[9] = findProgram("haproxy")
+		found.mariadb, errs[10] = findProgram("mariadb")
 	}
 	if cfg.Etcd {
 		found.etcd, errs[6] = findProgram("etcd")

@@ -17,16 +17,42 @@ import (
 //go:embed wsrep_sst_copy
 var galeraCopy string
 
-// addGaleraCluster adds three nodes. A DSN with all of them is for the replicas.
+// addGaleraCluster adds three nodes, and a proxy in front of them.
 func (r *Rig) addGaleraCluster(found programs) {
 	var nodes []*database
-	var addrs []string
 	for _, name := range []string{"mysql", "mysql-2", "mysql-3"} {
-		d := r.addDatabase(found, name)
-		nodes, addrs = append(nodes, d), append(addrs, d.addr)
+		nodes = append(nodes, r.addDatabase(found, name))
 	}
 	r.joinGalera(nodes...)
-	r.addrs.MySQLNodes = r.secrets.mysql(labUser, strings.Join(addrs, ","))
+	r.addHAProxy(found, nodes)
+}
+
+//go:embed haproxy.cfg
+var haproxyConf string
+
+//go:embed galera_check
+var galeraCheck string
+
+// addHAProxy adds the proxy through which clients write at one node of the cluster.
+func (r *Rig) addHAProxy(found programs, nodes []*database) {
+	s := r.newServer("haproxy", found.haproxy, 0)
+	script := s.write("galera_check", galeraCheck)
+	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
+	// In a file, because every user can read arguments. A server without a certificate has no TLS.
+	s.write("client.cnf", fmt.Sprintf("[client]\nuser=%s\npassword=%s\nskip-ssl\n", labUser, r.secrets.user))
+	text := haproxyConf
+	for _, d := range nodes {
+		text = strings.Replace(text, "NODE", d.addr, 1)
+	}
+	words := strings.NewReplacer("LISTEN", s.addr, "SCRIPT", script, "PROGRAMS", filepath.Dir(found.mariadb))
+	s.args = []string{"-db", "-f", s.write("haproxy.cfg", words.Replace(text))} // -db: in the foreground
+	// A read waits for all earlier commits of the cluster. By default, another node may return older data.
+	r.addrs.MySQL = withOption(r.secrets.mysql(labUser, s.addr), "wsrep_sync_wait=1")
+	s.probe = func(ctx context.Context) error {
+		_, err := mysqlValue(ctx, r.addrs.MySQL, "SELECT 1")
+		return err
+	}
+	r.backends = append(r.backends, s)
 }
 
 // joinGalera makes a cluster of databases. The first one begins it, and each of the others starts

@@ -94,6 +94,7 @@ func (r *Rig) addMySQL(found programs) {
 	switch {
 	case r.cfg.Database == GaleraCluster:
 		r.addGaleraCluster(found)
+		return
 	case r.cfg.Database.isPair():
 		r.addPair(found)
 	default:

@@ -37,12 +37,12 @@ func (r *Rig) addReplica(i int) {
 
 func (r *Rig) backendsEnv(name string, i int) []string {
 	addrs := r.addrs
-	addrs.MySQL, addrs.MySQLNodes = r.mysqlOf(i), ""
+	addrs.MySQL = r.mysqlOf(i)
 	if r.cfg.RedisTopology == RedisSentinel {
 		addrs.SingleRedis = asParty(addrs.SingleRedis, name)
 	}
 	if r.cfg.TLS {
-		addrs.MySQL, addrs.Zookeeper, addrs.Redis = addrs.MySQL+"?tls=true", addrs.ZookeeperTLS, addrs.RedisTLS
+		addrs.MySQL, addrs.Zookeeper, addrs.Redis = withOption(addrs.MySQL, "tls=true"), addrs.ZookeeperTLS, addrs.RedisTLS
 		return append(addrs.ServeEnv(), r.secureEnv()...)
 	}
 	env := addrs.ServeEnv()

@@ -294,9 +294,9 @@ func (r *Rig) Servers() []*Server {
 	return slices.Concat(r.backends, r.nginx, r.prometheus, r.replicas)
 }
 
-// Server returns the server of that name. Names are mysql, mysql-2 (of a pair or cluster), redis-1,
-// redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an ensemble), etcd, etcd-1 (of a cluster), postgres,
-// pgbouncer, nginx, prometheus and replica-1.
+// Server returns the server of that name. Names are mysql, mysql-2 (of a pair or cluster), haproxy,
+// redis-1, redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an
+// ensemble), etcd, etcd-1 (of a cluster), postgres, pgbouncer, nginx, prometheus and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
 	var names []string
 	for _, s := range r.Servers() {

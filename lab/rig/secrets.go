@@ -3,6 +3,7 @@ package rig
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 )
 
 // secrets are the passwords of one rig. They reach the servers by files of mode 0600 and
@@ -32,6 +33,14 @@ func (s secrets) mysql(user, addr string) string {
 		password = s.admin
 	}
 	return fmt.Sprintf("%s:%s@tcp(%s)/oversell", user, password, addr)
+}
+
+// withOption returns the data source name with one more option.
+func withOption(dsn, option string) string {
+	if strings.Contains(dsn, "?") {
+		return dsn + "&" + option
+	}
+	return dsn + "?" + option
 }
 
 func (s secrets) postgres(addr string) string {

@@ -12,7 +12,7 @@
 # or prometheus it installs Prometheus, which a lab starts only on request.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
-# of two MariaDB. Only experiments need that, so it asks no password for it, and its lack
+# of MariaDB, with a proxy in front of it. Only experiments need that, so it asks no password for it, and its lack
 # is no failure.
 #
 # Nothing that it installs runs afterwards, or starts with the machine: the lab starts
@@ -116,6 +116,10 @@ is_root() { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
 if have apt-get && { [ -n "$missing" ] || is_root; }; then
 	have_clock || extra=" libfaketime libtcmalloc-minimal4"
 	have_galera || extra="$extra galera-4"
+	have haproxy || {
+		extra="$extra haproxy"
+		services="$services haproxy"
+	}
 	[ "${1:-}" != browser ] || have_chinese || extra="$extra fonts-wqy-zenhei"
 fi
 

@@ -1,7 +1,6 @@
 package catalog_test
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -44,7 +43,7 @@ type settings struct {
 
 // secured returns the clients' settings for a rig with TLS, and a DSN that uses them.
 func (c settings) secured() (config *tls.Config, dsn string, err error) {
-	dsn = cmp.Or(c.MySQLNodes, c.MySQL)
+	dsn = c.MySQL
 	if c.Certificates == nil {
 		return nil, dsn, nil
 	}
