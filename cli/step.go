@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"oversell/docs"
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
 	"oversell/lab/terminal"
@@ -31,15 +32,15 @@ These keys move the clients; in a file or a pipe, spaces and new lines between t
 ignored:
 
   a, b  let A or B go on to its next step
-  s     the solution: the shortest interleaving that loses an update
+  s     the solution: the order with the fewest switches that loses an update
   r     start again
   q     quit
 
 A replica pauses a request for at most half an hour. A request waits for the lock for at most
 a minute.
 
-With --solution, the program searches: it runs one schedule after the other, first without a
-switch between A and B, then with one, then with two. It prints the one that loses an update.
+With --solution, the program plays the order of steps that loses an update with the fewest switches
+between A and B. Every order of the steps was recorded; a new strategy is recorded first.
 
 Exit status:
   0    done, whether an update was lost or not
@@ -78,8 +79,8 @@ func stepCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.solution, "solution", false, "search for the shortest interleaving that loses an update, and print it")
-	f.DurationVar(&flags.pace, "pace", 0, "with --solution or s: pause after each line, so that a class can follow")
+	f.BoolVar(&flags.solution, "solution", false, "play the order with the fewest switches between A and B that loses an update")
+	f.DurationVar(&flags.pace, "pace", 0, "with --solution or s: pause after each move, so that a class can follow")
 	f.DurationVar(&flags.lease, "lease", 10*time.Minute, "lease of the locks; a short one expires during a pause")
 	return cmd
 }
@@ -264,16 +265,13 @@ func (l *session) say(line string) error {
 	return nil
 }
 
+// solve plays the recorded order of steps that loses an update with the fewest switches.
 func (l *session) solve(ctx context.Context) error {
-	const searching = "searching for an interleaving that loses an update"
-	tried, bar := 0, terminal.NewBar(l.on)
-	_, _ = io.WriteString(l.out, "\n")
-	if bar == nil {
-		_, _ = io.WriteString(l.out, searching+"\n")
-	}
-	found, err := l.lab.Solve(ctx, func() {
-		if tried++; bar != nil {
-			bar.Draw(fmt.Sprintf("%s: run %d", searching, tried), 0, 0, "")
+	const recording = "recording every order of the steps"
+	rounds, bar := 0, terminal.NewBar(l.on)
+	g, err := l.lab.GraphIn(ctx, docs.Steps, func() {
+		if rounds++; bar != nil {
+			bar.Draw(fmt.Sprintf("%s: round %d", recording, rounds), 0, 0, "")
 		}
 	})
 	if bar != nil {
@@ -282,10 +280,23 @@ func (l *session) solve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return found.Print(l.out, l.lab.Strategy, l.screen(), func() {
+	solution := g.Solution()
+	if solution == nil {
+		line := fmt.Sprintf("%s %s: no order of the steps loses an update. All of them were recorded, with leases that do not end.",
+			terminal.Good, l.lab.Strategy)
+		return l.say("\n" + l.screen().Paint(terminal.Good, line))
+	}
+	if err := l.say(fmt.Sprintf("\n%s: fewest switches between A and B that lose an update: %d\n", l.lab.Strategy, solution.Switches)); err != nil {
+		return err
+	}
+	printed := 0
+	return l.lab.Solve(ctx, *solution, func(round *stepper.Round) error {
+		err := round.Print(l.out, printed, l.screen())
+		printed = len(round.Log)
 		select {
 		case <-time.After(l.pace):
 		case <-ctx.Done():
 		}
+		return err
 	})
 }

@@ -319,9 +319,11 @@ func (w *siteWriter) steps() error {
 		recorded, errJSON := json.Marshal(struct {
 			stepper.Graph
 			Shortest int               `json:"shortest"` // 0 if no order loses an update
+			Solution *stepper.Solution `json:"solution"`
+			Left     []*stepper.Orders `json:"left"` // by the node
 			Code     []api.File        `json:"code"`
 			Marks    map[string]string `json:"marks"` // the line of the code that runs after a step
-		}{s.Steps, shortest, s.Code, marks(files, s.Steps)})
+		}{s.Steps, shortest, s.Steps.Solution(), s.Steps.Left(), s.Code, marks(files, s.Steps)})
 		err = errors.Join(
 			err, errJSON,
 			w.file("static/steps/"+s.ID+".js", fmt.Appendf(nil, "const recorded = %s;\n", recorded)),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oversell/dash/hub"
+	"oversell/docs"
 	"oversell/lab/stepper"
 )
 
@@ -51,7 +52,7 @@ func newSteps(s *Server) {
 	}
 }
 
-// begin replaces the open round. With solve, the program takes all steps to find a lost update.
+// begin replaces the open round. With solve, the program takes all steps, and loses an update.
 func (p *steps) begin(ctx context.Context, req request) error {
 	if len(p.s.Lab.Replicas) < 2 {
 		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of two or more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
@@ -210,31 +211,29 @@ func again(ctx context.Context, lab *stepper.Lab, round *stepper.Round, moves []
 }
 
 func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
-	found, err := lab.Solve(ctx, func() { p.change(func(now *scene) { now.Tried++ }) })
+	g, err := lab.GraphIn(ctx, docs.Steps, func() { p.change(func(now *scene) { now.Rounds++ }) })
 	if err != nil {
 		return err
 	}
-	said := textf("Fewest switches between A and B that lose an update: %d (schedules tried: %d).", "丢失更新所需的最少切换次数：%d（尝试了 %d 种顺序）。", found.Interruptions, found.Tried)
-	if !found.Lost {
-		said = textf("No update was lost in up to %d switches between A and B. All %d schedules were real runs.", "在 A 与 B 之间切换最多 %d 次，没有丢失更新。%d 种顺序都真实运行过。", found.Interruptions, found.Tried)
-	}
-	p.change(func(now *scene) { now.Said = said })
-	for i, l := range found.Log {
-		if i > 0 {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(playPause):
-			}
-		}
+	found := g.Solution()
+	if found == nil {
 		p.change(func(now *scene) {
-			now.Log, now.Row, now.States[l.Client] = found.Log[:i+1], l.Row, l.State()
-			if i == len(found.Log)-1 {
-				now.Over, now.Wrong, now.Sentence = true, true, Text(found.Sentence)
-			}
+			now.Said = Text{"No order of these steps loses an update. All of them were recorded.", "这些步骤的任何顺序都不会丢失更新。所有顺序都记录过。"}
 		})
+		return nil
 	}
-	return nil
+	p.change(func(now *scene) {
+		now.Said = textf("Fewest switches between A and B that lose an update: %d", "丢失更新所需的最少切换次数：%d", found.Switches)
+	})
+	return lab.Solve(ctx, *found, func(round *stepper.Round) error {
+		p.change(func(now *scene) { now.update(round) })
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(playPause):
+			return nil
+		}
+	})
 }
 
 func (p *steps) change(change func(*scene)) {

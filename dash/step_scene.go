@@ -20,7 +20,7 @@ type scene struct {
 	Code     []codeFile
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients
-	Tried    int              // number of schedules tried so far
+	Rounds   int              // number of rounds in which the steps of a new strategy were recorded
 	Moves    []stepper.Client // the presses so far
 	Counted  int              // the moves that count, see stepper.Moves
 	Shortest shortest
@@ -33,7 +33,7 @@ type scene struct {
 	Lost     bool // the round lost an update
 	Guess    int  // the predicted stock; 0 means no prediction
 	Shown    bool // the page shows the row and the answers
-	Said     Text // why the round ended, or the schedule that the program found
+	Said     Text // why the round ended, or what the solution is
 	Alarm    bool // Said is an error
 }
 
@@ -129,7 +129,7 @@ func (now scene) column(who stepper.Client) column {
 // Lines returns the steps of both clients. Until Shown is set, it hides the answers of the service.
 func (now scene) Lines() (lines []stepLine) {
 	for i, l := range now.Log {
-		text := Text(l.Words)
+		text := Text(l.Text)
 		if l.State() == stepper.Ended && !now.Shown {
 			text = Text{"has its answer", "得到了应答"}
 		}

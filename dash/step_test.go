@@ -177,7 +177,7 @@ func TestStepProjector(t *testing.T) {
 
 // TestStepSolution checks that the page finds and plays a schedule in which `none` loses an update.
 func TestStepSolution(t *testing.T) {
-	rigtest.Nightly(t, "TestSearchFindsTheFewestInterruptions of ./lab/stepper")
+	rigtest.Nightly(t, "TestSolve of ./lab/stepper")
 	tab := browser(t)
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),

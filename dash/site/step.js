@@ -28,8 +28,8 @@ function played() {
     if (!node.end && !written.every(w => w)) moves++;
     const move = node.moves[client];
     for (const entry of move.log) {
-      const { step, EN } = recorded.lines[entry.line];
-      if (step === 'written' || !step && EN.startsWith('answer: sold')) written[entry.client] = true;
+      const { step, en } = recorded.lines[entry.line];
+      if (step === 'written' || !step && en.startsWith('answer: sold')) written[entry.client] = true;
     }
     log.push(...move.log);
     node = recorded.nodes[move.to];
@@ -37,27 +37,10 @@ function played() {
   return { node, log, moves };
 }
 
-// ahead counts the orders of steps from a node on, and those that lose an update, like Graph.Ahead.
-const counted = new Map();
-function ahead(at) {
-  if (counted.has(at)) return counted.get(at);
-  counted.set(at, { all: NaN, lose: NaN }); // a client that tries again without end has no number
-  const node = recorded.nodes[at];
-  const sum = { all: node.end ? 1 : 0, lose: node.end?.lost > 0 ? 1 : 0 };
-  for (const move of node.moves) {
-    if (!move) continue;
-    const { all, lose } = ahead(move.to);
-    sum.all += all;
-    sum.lose += lose;
-  }
-  counted.set(at, sum);
-  return sum;
-}
-
 function textOf(entry) {
   const line = recorded.lines[entry.line];
-  const answered = !line.step && line.EN.startsWith('answer:');
-  return answered && !shown ? T('has its answer', '得到了应答') : T(line.EN, line.ZH);
+  const answered = !line.step && line.en.startsWith('answer:');
+  return answered && !shown ? T('has its answer', '得到了应答') : T(line.en, line.zh);
 }
 
 function draw() {
@@ -118,10 +101,10 @@ function drawGoal(node, moves) {
   $('#moves').textContent = moves;
   $('#best').hidden = !recorded.shortest;
   $('#shortest').textContent = recorded.shortest;
-  const { all, lose } = ahead(recorded.nodes.indexOf(node));
-  $('#all').textContent = all;
-  $('#lose').textContent = lose;
-  $('#ahead').hidden = !all || Boolean(node.end);
+  const left = recorded.left[recorded.nodes.indexOf(node)]; // null if a client tries again without end
+  $('#all').textContent = left?.all;
+  $('#lose').textContent = left?.lose;
+  $('#ahead').hidden = !left || Boolean(node.end);
 }
 
 // mark marks the line of code that a client runs next, and scrolls to it.
@@ -157,7 +140,7 @@ function drawEnding(node) {
   const sentence = $('#sentence');
   sentence.hidden = !shown || !node.end;
   sentence.classList.toggle('alarm', !!node.end?.wrong);
-  sentence.textContent = node.end ? (node.end.wrong ? '✗ ' : '✓ ') + T(node.end.words.EN, node.end.words.ZH) : '';
+  sentence.textContent = node.end ? (node.end.wrong ? '✗ ' : '✓ ') + T(node.end.words.en, node.end.words.zh) : '';
   $('#said').textContent = said;
   $('#said').hidden = !said;
 }
@@ -190,33 +173,9 @@ function begin() {
   draw();
 }
 
-// solve finds the path with the fewest switches to a lost update. A switch is a move of the other
-// client at a state at which the same client could have moved.
-function solve() {
-  const best = new Set();
-  let now = [{ at: 0, last: -1, path: [] }];
-  for (let switches = 0; now.length; switches++) {
-    const next = [];
-    for (const { at, last, path } of now) { // also the items that this loop appends
-      const key = at + ' ' + last;
-      if (best.has(key)) continue;
-      best.add(key);
-      const node = recorded.nodes[at];
-      if (node.end?.lost > 0) return { switches, path };
-      node.moves.forEach((move, client) => {
-        if (!move) return;
-        const free = last === client || last < 0 || !node.moves[last];
-        (free ? now : next).push({ at: move.to, last: client, path: [...path, client] });
-      });
-    }
-    now = next;
-  }
-  return null;
-}
-
 function play() {
   begin();
-  const found = solve();
+  const found = recorded.solution;
   if (!found) {
     said = T('No order of these steps loses an update. All of them were recorded.', '这些步骤的任何顺序都不会丢失更新。所有顺序都记录过。');
     draw();
@@ -225,8 +184,8 @@ function play() {
   said = T('Fewest switches between A and B that lose an update: ', '丢失更新所需的最少切换次数：') + found.switches;
   shown = true;
   player = setInterval(() => {
-    if (path.length < found.path.length) path.push(found.path[path.length]);
-    if (path.length === found.path.length) {
+    if (path.length < found.moves.length) path.push(found.moves[path.length]);
+    if (path.length === found.moves.length) {
       clearInterval(player);
       player = 0;
     }

@@ -1,7 +1,8 @@
 // Package stepper leads two clients through one strategy, step by step. Both buy one piece of the
 // same product, each on a replica of its own, and both stop at every step of the strategy. The user
-// chooses which client continues, and so can cause a lost update by hand. [Lab.Solve] finds a lost
-// update by search. The replicas and servers are real, so a client may have to wait for the lock.
+// chooses which client continues, and so can cause a lost update by hand. A [Graph] has every order of
+// the steps, and [Lab.Solve] plays one that loses an update. The replicas and servers are real, so a
+// client may have to wait for the lock.
 package stepper
 
 import (

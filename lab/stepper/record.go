@@ -24,7 +24,7 @@ type Graph struct {
 // Line is the text of an Entry.
 type Line struct {
 	Step string `json:"step,omitempty"`
-	Words
+	api.Text
 }
 
 // Node is a state of both clients. Orders of steps lead to the same Node if each client has done the
@@ -53,9 +53,9 @@ type Seen struct {
 
 // End is the verdict on a round.
 type End struct {
-	Lost  int   `json:"lost"`
-	Wrong bool  `json:"wrong"` // the stock does not fit the sales
-	Words Words `json:"words"`
+	Lost  int      `json:"lost"`
+	Wrong bool     `json:"wrong"` // the stock does not fit the sales
+	Text  api.Text `json:"words"`
 }
 
 const (
@@ -73,10 +73,10 @@ func (l *Lab) Record(ctx context.Context, played func()) (Graph, error) {
 	defer func() { l.rankFences = false }()
 	// In the first round with a strategy, Redis does not have its scripts yet, so replicas send more
 	// commands than in later rounds.
-	if _, err := l.play(ctx, nil); err != nil {
+	if err := newRecorder().walk(ctx, l, nil); err != nil {
 		return Graph{}, err
 	}
-	r := recorder{nodes: map[string]int{}, tries: map[target]int{}}
+	r := newRecorder()
 	for {
 		path, found := r.unrecorded()
 		if !found {
@@ -100,12 +100,14 @@ type recorder struct {
 	tries map[target]int // number of rounds that looked for a move
 }
 
+func newRecorder() *recorder { return &recorder{nodes: map[string]int{}, tries: map[target]int{}} }
+
 // unrecorded returns the shortest path to a move that is not recorded yet, with this move.
-func (r *recorder) unrecorded() (path schedule, found bool) {
+func (r *recorder) unrecorded() (path []Client, found bool) {
 	if len(r.Nodes) == 0 {
 		return nil, true
 	}
-	paths := map[int]schedule{0: {}}
+	paths := map[int][]Client{0: {}}
 	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for _, client := range []Client{A, B} {
@@ -163,7 +165,7 @@ func (r *recorder) complete(strategy string) (Graph, error) {
 }
 
 // walk plays a round along the path, and then to its end, by moves that are not recorded if possible.
-func (r *recorder) walk(ctx context.Context, l *Lab, path schedule) (err error) {
+func (r *recorder) walk(ctx context.Context, l *Lab, path []Client) (err error) {
 	round, err := l.Begin(ctx)
 	if err != nil {
 		return err
@@ -195,7 +197,17 @@ func goOn(ctx context.Context, round *Round, client Client) error {
 	return err
 }
 
-func (r *recorder) choose(round *Round, at int, path schedule, n int) Client {
+// next returns turn if it is free to continue, else the other client if that client is free. If
+// neither client is free, it returns a client that waits. ended is true if turn has its answer.
+func next(turn Client, freeA, freeB, ended bool) Client {
+	free := [...]bool{A: freeA, B: freeB}
+	if !free[turn] && (free[turn.other()] || ended) {
+		return turn.other()
+	}
+	return turn
+}
+
+func (r *recorder) choose(round *Round, at int, path []Client, n int) Client {
 	if n < len(path) && round.free(path[n]) {
 		return path[n]
 	}
@@ -249,7 +261,7 @@ func (r *recorder) command(text string, product int64) int {
 }
 
 func (r *recorder) line(e Entry) int {
-	line := Line{e.Step, e.Words}
+	line := Line{e.Step, e.Text}
 	i := slices.Index(r.Lines, line)
 	if i < 0 {
 		i = len(r.Lines)
@@ -279,7 +291,7 @@ func (r *recorder) node(round *Round) int {
 	if !known {
 		if round.Over() {
 			stock := round.Stock()
-			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == check.Broken, Words: round.Sentence()}
+			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == check.Broken, Text: round.Sentence()}
 		}
 		at = len(r.Nodes)
 		r.nodes[key], r.Nodes = at, append(r.Nodes, n)

@@ -21,9 +21,11 @@ func TestMain(m *testing.M) {
 	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
 }
 
+const recordedSteps = "../../docs/recorded/steps.json.gz"
+
 func recordings(t *testing.T) map[string]Graph {
 	t.Helper()
-	compressed, err := os.ReadFile("../../docs/recorded/steps.json.gz")
+	compressed, err := os.ReadFile(recordedSteps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func replay(t *testing.T, lab *Lab, g Graph, random *rand.Rand) (differs string)
 		outlast(t, round, g.Nodes[move.To])
 		var recorded []Entry
 		for _, s := range move.Log {
-			recorded = append(recorded, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Words: g.Lines[s.Line].Words, Row: s.Row})
+			recorded = append(recorded, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Text: g.Lines[s.Line].Text, Row: s.Row})
 		}
 		seen := settled(round.Log[before:], client)
 		for i := range seen {
@@ -96,7 +98,7 @@ func replay(t *testing.T, lab *Lab, g Graph, random *rand.Rand) (differs string)
 		}
 		at = g.Nodes[move.To]
 	}
-	if at.End == nil || at.End.Words != round.Sentence() {
+	if at.End == nil || at.End.Text != round.Sentence() {
 		return moves + ": the recording ends differently from: " + round.Sentence().EN
 	}
 	return ""
@@ -139,5 +141,24 @@ func TestCompleteRecording(t *testing.T) {
 	r.Nodes[0].Moves[B] = nil
 	if _, err := r.complete("none"); err == nil || !strings.Contains(err.Error(), "a move of B") {
 		t.Errorf("complete = %v, want an error: the start has no move of B", err)
+	}
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		turn                Client
+		freeA, freeB, ended bool
+		want                Client
+	}{
+		{A, true, true, false, A},
+		{B, true, true, false, B},
+		{A, false, true, false, B},  // A waits, or has its answer
+		{A, false, false, false, A}, // both wait: it stays A's turn
+		{A, false, false, true, B},  // A has ended, B waits
+	} {
+		if got := next(c.turn, c.freeA, c.freeB, c.ended); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

@@ -53,7 +53,7 @@ const (
 type Entry struct {
 	Client Client
 	Step   string // empty for a wait or the answer
-	Words  Words
+	Text   api.Text
 	Row    int // the stock in the database just afterwards
 	Move   int // the number of the round's move that led here, from 1
 	// Commands are what the client has sent to the backends since its previous Entry.
@@ -65,7 +65,7 @@ func (e Entry) State() State {
 	switch {
 	case e.Step != "":
 		return Stopped
-	case e.Words == waits():
+	case e.Text == waits():
 		return Waiting
 	default:
 		return Ended
@@ -279,14 +279,14 @@ func (r *Round) rank(fence int64) int64 {
 }
 
 // log appends an Entry. sent are the commands since the client's last step.
-func (r *Round) log(ctx context.Context, client Client, step string, words Words, sent []string) (err error) {
+func (r *Round) log(ctx context.Context, client Client, step string, text api.Text, sent []string) (err error) {
 	c, known := r.clients[client], 0
 	for known < min(len(sent), len(c.sent)) && sent[known] == c.sent[known] {
 		known++
 	}
 	c.sent = sent
 	r.Row, err = r.lab.count(ctx, r.product)
-	r.Log = append(r.Log, Entry{client, step, words, r.Row, r.moves, sent[known:]})
+	r.Log = append(r.Log, Entry{client, step, text, r.Row, r.moves, sent[known:]})
 	return err
 }
 
@@ -299,7 +299,7 @@ func Moves(log []Entry) (moves int) {
 			break
 		}
 		moves = e.Move
-		written[e.Client] = written[e.Client] || writes(e.Step, e.Words)
+		written[e.Client] = written[e.Client] || writes(e.Step, e.Text)
 		ended[e.Client] = e.State() == Ended
 	}
 	return moves
@@ -314,9 +314,9 @@ func (r *Round) Stock() check.Conservation {
 }
 
 // Sentence says how the round ended. It is empty before the end.
-func (r *Round) Sentence() Words {
+func (r *Round) Sentence() api.Text {
 	if !r.Over() {
-		return Words{}
+		return api.Text{}
 	}
 	return sentence(r.Stock())
 }

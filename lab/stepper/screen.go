@@ -40,8 +40,7 @@ func (r *Round) Draw(w io.Writer, screen terminal.Screen) error {
 	}
 	fmt.Fprintf(&text, "\n  stock in the database: %d\n", r.Row)
 	if r.Over() {
-		sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
-		text.WriteString(margin + screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s "))) + "\n")
+		text.WriteString(margin + r.verdict(screen) + "\n")
 	}
 	return printf(w, "%s", text.String())
 }
@@ -89,27 +88,17 @@ func (e Entry) lines(prefix string, width int) []string {
 // String returns the entry as the columns show it.
 func (e Entry) String() string {
 	if e.Step == "" {
-		return e.Words.EN
+		return e.Text.EN
 	}
-	return fmt.Sprintf("%-12s%s", e.Step, e.Words.EN)
+	return fmt.Sprintf("%-12s%s", e.Step, e.Text.EN)
 }
 
-// Print writes the run that loses an update, line by line, and calls shown after each entry.
-func (s Solution) Print(w io.Writer, strategy string, screen terminal.Screen, shown func()) error {
-	interruptions := fmt.Sprintf("%d interruptions", s.Interruptions)
-	if s.Interruptions == 1 {
-		interruptions = "1 interruption"
-	}
-	if !s.Lost {
-		line := fmt.Sprintf("%s %s: no update was lost in %d runs with up to %s.", terminal.Good, strategy, s.Tried, interruptions)
-		return printf(w, "%s\n", screen.Paint(terminal.Good, screen.Wrap(line, 2)))
-	}
-	if err := printf(w, "%s: found a lost update with %s, in run %d.\n\n", strategy, interruptions, s.Tried); err != nil {
-		return err
-	}
-	for i, entry := range s.Log {
+// Print writes the entries of the round from an index on, line by line, and the verdict after the last
+// entry.
+func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) error {
+	for i, entry := range r.Log[from:] {
 		lines := entry.lines("", wide)
-		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", i+1, entry.Client, wide, lines[0], entry.Row); err != nil {
+		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", from+i+1, entry.Client, wide, lines[0], entry.Row); err != nil {
 			return err
 		}
 		for _, line := range lines[1:] {
@@ -117,9 +106,17 @@ func (s Solution) Print(w io.Writer, strategy string, screen terminal.Screen, sh
 				return err
 			}
 		}
-		shown()
 	}
-	return printf(w, "\n%s\n", screen.Paint(terminal.Bad, screen.Wrap(terminal.Bad+" "+s.Sentence.EN, 2)))
+	if !r.Over() {
+		return nil
+	}
+	return printf(w, "\n%s\n", r.verdict(screen))
+}
+
+// verdict returns the sentence about the round, which must be over.
+func (r *Round) verdict(screen terminal.Screen) string {
+	sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
+	return screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s ")))
 }
 
 func printf(w io.Writer, format string, values ...any) error {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/terminal"
 )
@@ -15,11 +16,11 @@ func TestDraw(t *testing.T) {
 		lab: &Lab{Strategy: "redis"}, Row: 9,
 		clients: [2]*clientState{{state: Ended, op: sold}, {state: Stopped}},
 		Log: []Entry{
-			{Client: A, Step: "granted", Words: Words{EN: "has the lock, fence 1"}, Row: 10, Commands: []string{"EVALSHA acquire.lua 2 redis:stock:1 redis:fence:stock:1 replica-1-1 60000"}},
-			{Client: B, Step: "asked", Words: Words{EN: "wants the lock"}, Row: 10},
-			{Client: B, Words: waits(), Row: 10},
-			{Client: A, Words: answer(sold), Row: 9, Commands: []string{"COMMIT"}},
-			{Client: B, Step: "compared", Words: Words{EN: "has found its own value in the key, and is about to delete the key"}, Row: 9},
+			{Client: A, Step: "granted", Text: api.Text{EN: "has the lock, fence 1"}, Row: 10, Commands: []string{"EVALSHA acquire.lua 2 redis:stock:1 redis:fence:stock:1 replica-1-1 60000"}},
+			{Client: B, Step: "asked", Text: api.Text{EN: "wants the lock"}, Row: 10},
+			{Client: B, Text: waits(), Row: 10},
+			{Client: A, Text: answer(sold), Row: 9, Commands: []string{"COMMIT"}},
+			{Client: B, Step: "compared", Text: api.Text{EN: "has found its own value in the key, and is about to delete the key"}, Row: 9},
 		},
 	}
 	const want = `redis: A and B buy one piece each; the stock is 10

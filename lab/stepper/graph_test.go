@@ -1,6 +1,9 @@
 package stepper
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 // TestShortest compares the numbers with the trees of docs/recorded: it walks every path of a tree.
 func TestShortest(t *testing.T) {
@@ -58,6 +61,41 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// TestLeft has a client that may try again without end, so only the last node has a number.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	g := Graph{Nodes: []Node{{Moves: [2]*Move{{To: 1}, {To: 2}}}, {Moves: [2]*Move{{To: 0}, nil}}, {End: &End{Lost: 1}}}}
+	if got, want := g.Left(), []*Orders{nil, nil, {All: 1, Lose: 1}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestSolution needs a switch after the read of A. A model whose A waits at once needs none: the move of
+// B there is no switch.
+func TestSolution(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	lost := &End{Lost: 1}
+	for name, test := range map[string]struct {
+		graph Graph
+		want  *Solution
+	}{
+		"none":  {all["none"], &Solution{[]Client{A, A, B, B, B, B, A, A}, 1}},
+		"redis": {all["redis"], nil},
+		"empty": {Graph{}, nil},
+		"A waits": {Graph{Nodes: []Node{
+			{Moves: [2]*Move{{To: 1}, {To: 3}}}, {Moves: [2]*Move{nil, {To: 2}}}, {End: lost}, {Moves: [2]*Move{{To: 2}, nil}},
+		}}, &Solution{[]Client{A, B}, 0}},
+		"two switches": {Graph{Nodes: []Node{
+			{Moves: [2]*Move{{To: 1}, nil}}, {Moves: [2]*Move{{To: 4}, {To: 2}}}, {Moves: [2]*Move{{To: 3}, {To: 4}}}, {End: lost}, {End: &End{}},
+		}}, &Solution{[]Client{A, B, A}, 2}},
+	} {
+		if got := test.graph.Solution(); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
 // fewest returns the smallest number of moves of a path to a lost update, or 0 if there is none.
 func fewest(g Graph, at int, log []Entry) (best int) {
 	n := g.Nodes[at]
@@ -74,7 +112,7 @@ func fewest(g Graph, at int, log []Entry) (best int) {
 		}
 		next := log[:len(log):len(log)]
 		for _, s := range move.Log {
-			next = append(next, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Words: g.Lines[s.Line].Words, Row: s.Row, Move: moves + 1})
+			next = append(next, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Text: g.Lines[s.Line].Text, Row: s.Row, Move: moves + 1})
 		}
 		if found := fewest(g, move.To, next); found > 0 && (best == 0 || found < best) {
 			best = found

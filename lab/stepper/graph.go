@@ -1,0 +1,211 @@
+package stepper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"oversell/lab/history"
+)
+
+// Recordings returns the graphs of all strategies, by their ids, from compressed JSON.
+func Recordings(compressed []byte) (graphs map[string]Graph, err error) {
+	err = history.Decompress(compressed, &graphs)
+	return graphs, err
+}
+
+// GraphIn returns the recorded graph of the lab's strategy. If the recordings lack the strategy, it
+// records the graph now, which takes about a minute, and calls played after each round.
+func (l *Lab) GraphIn(ctx context.Context, compressed []byte, played func()) (Graph, error) {
+	graphs, err := Recordings(compressed)
+	if err != nil {
+		return Graph{}, err
+	}
+	if g, recorded := graphs[l.Strategy]; recorded {
+		return g, nil
+	}
+	return l.Record(ctx, played)
+}
+
+// Solve plays the solution on the replicas. It calls played after each move. No other round may be open.
+func (l *Lab) Solve(ctx context.Context, s Solution, played func(*Round) error) (err error) {
+	round, err := l.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, round.Close()) }()
+	for _, client := range s.Moves {
+		if err := goOn(ctx, round, client); err != nil {
+			return err
+		}
+		if err := played(round); err != nil {
+			return err
+		}
+	}
+	if !round.Over() || round.Stock().Lost() <= 0 {
+		return fmt.Errorf("the steps of %s differ from the recording, perhaps because this machine is busy; record them again with `make steps strategy=%s`", l.Strategy, l.Strategy)
+	}
+	return nil
+}
+
+// Shortest returns the smallest number of moves that loses an update, counted like Moves. found is
+// false if no recorded order of the steps loses an update.
+func (g Graph) Shortest() (moves int, found bool) {
+	if len(g.Nodes) == 0 {
+		return 0, false
+	}
+	type state struct {
+		node    int
+		written [2]bool
+		moves   int
+	}
+	known := map[int]bool{0: true}
+	for queue := []state{{}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		n := g.Nodes[at.node]
+		if (at.written == [2]bool{true, true} || n.End != nil) && g.loses(at.node) {
+			return at.moves, true
+		}
+		for _, move := range n.Moves {
+			if move == nil || known[move.To] {
+				continue
+			}
+			known[move.To] = true
+			next := state{move.To, at.written, at.moves + 1}
+			for _, seen := range move.Log {
+				line := g.Lines[seen.Line]
+				next.written[seen.Client] = next.written[seen.Client] || writes(line.Step, line.Text)
+			}
+			queue = append(queue, next)
+		}
+	}
+	return 0, false
+}
+
+// Orders counts the orders of steps that are left.
+type Orders struct {
+	All  int `json:"all"`
+	Lose int `json:"lose"` // those that lose an update
+}
+
+// Ahead counts the orders of steps that are left after the moves. found is false if the recording
+// does not have the moves, or if a client tries again without end.
+func (g Graph) Ahead(moves []Client) (o Orders, found bool) {
+	at := 0
+	for _, client := range moves {
+		if at >= len(g.Nodes) || g.Nodes[at].Moves[client] == nil {
+			return o, false
+		}
+		at = g.Nodes[at].Moves[client].To
+	}
+	left := g.Left()
+	if at >= len(left) || left[at] == nil {
+		return o, false
+	}
+	return *left[at], true
+}
+
+// Left counts the orders of steps that are left at each node. It has nil for a node from which a client
+// tries again without end.
+func (g Graph) Left() []*Orders {
+	left, known := make([]*Orders, len(g.Nodes)), make([]bool, len(g.Nodes))
+	var count func(at int) *Orders
+	count = func(at int) *Orders {
+		if known[at] {
+			return left[at]
+		}
+		known[at] = true // a path that comes back here meanwhile is endless, and finds nil
+		n, sum := g.Nodes[at], Orders{}
+		if n.End != nil {
+			sum.All = 1
+			if n.End.Lost > 0 {
+				sum.Lose = 1
+			}
+		}
+		for _, move := range n.Moves {
+			if move == nil {
+				continue
+			}
+			o := count(move.To)
+			if o == nil {
+				return nil
+			}
+			sum.All, sum.Lose = sum.All+o.All, sum.Lose+o.Lose
+		}
+		left[at] = &sum
+		return &sum
+	}
+	for at := range g.Nodes {
+		count(at)
+	}
+	return left
+}
+
+// Solution is an order of moves that loses an update, with the fewest switches between the clients. A
+// switch is a move of the other client at a state from which the same client could have moved.
+type Solution struct {
+	Moves    []Client `json:"moves"`
+	Switches int      `json:"switches"`
+}
+
+// Solution returns nil if no recorded order of the steps loses an update.
+func (g Graph) Solution() *Solution {
+	type state struct {
+		node  int
+		last  Client
+		moves []Client
+	}
+	type place struct {
+		node int
+		last Client
+	}
+	known := map[place]bool{}
+	level := []state{{}} // the states with the same number of switches
+	for switches := 0; len(level) > 0 && len(g.Nodes) > 0; switches++ {
+		var switched []state
+		for ; len(level) > 0; level = level[1:] {
+			at := level[0]
+			n := g.Nodes[at.node]
+			if n.End != nil && n.End.Lost > 0 {
+				return &Solution{at.moves, switches}
+			}
+			if known[place{at.node, at.last}] {
+				continue
+			}
+			known[place{at.node, at.last}] = true
+			for i, move := range n.Moves {
+				if move == nil {
+					continue
+				}
+				client := Client(i)
+				to := state{move.To, client, append(slices.Clip(at.moves), client)}
+				if len(at.moves) == 0 || client == at.last || n.Moves[at.last] == nil {
+					level = append(level, to)
+				} else {
+					switched = append(switched, to)
+				}
+			}
+		}
+		level = switched
+	}
+	return nil
+}
+
+// loses reports whether every order of steps from this node on loses an update.
+func (g Graph) loses(from int) bool {
+	known := map[int]bool{from: true}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		n := g.Nodes[queue[0]]
+		if n.End != nil && n.End.Lost <= 0 {
+			return false
+		}
+		for _, move := range n.Moves {
+			if move != nil && !known[move.To] {
+				known[move.To] = true
+				queue = append(queue, move.To)
+			}
+		}
+	}
+	return true
+}
