@@ -3,7 +3,6 @@ package matrix
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"oversell/api"
@@ -52,8 +51,8 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 }
 
 func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) error {
-	for _, hazards := range m.fitting(screen) {
-		if err := m.table(hazards).Write(w, screen); err != nil {
+	for _, t := range m.table().Split(screen) {
+		if err := t.Write(w, screen); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintln(w)
@@ -66,31 +65,14 @@ func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) er
 	return err
 }
 
-// fitting divides the hazards among as few tables as the screen's width allows.
-func (m Matrix) fitting(screen terminal.Screen) (parts [][]string) {
-	var part []string
-	for _, hazard := range m.Hazards {
-		longer := append(slices.Clone(part), hazard)
-		if len(part) > 0 && screen.Width > 0 && m.table(longer).Width() > screen.Width {
-			parts, longer = append(parts, part), []string{hazard}
-		}
-		part = longer
-	}
-	return append(parts, part)
-}
-
-// table returns the table of these hazards, without strategies that have no verdict for them.
-func (m Matrix) table(hazards []string) terminal.Table {
+func (m Matrix) table() terminal.Table {
 	t := terminal.Table{Columns: []terminal.Column{{Head: "strategy"}}}
-	for _, hazard := range hazards {
+	for _, hazard := range m.Hazards {
 		t.Columns = append(t.Columns, terminal.Column{Head: strings.ReplaceAll(hazard, "-", "-\n")})
 	}
 	for _, r := range m.Rows {
-		if !slices.ContainsFunc(hazards, r.has) {
-			continue
-		}
 		row := []terminal.Cell{{Text: r.name()}}
-		for _, hazard := range hazards {
+		for _, hazard := range m.Hazards {
 			s, ok := r.Summaries[hazard]
 			row = append(row, s.cell(ok))
 		}

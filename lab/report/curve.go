@@ -9,6 +9,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/terminal"
 )
 
 // Curve is a sweep of a strategy with ever more clients. Scripts rely on its JSON keys.
@@ -76,38 +77,13 @@ func (c Curve) Sentence() Sentence {
 		c.Strategy, c.Knee.Clients, c.Knee.ThroughputPerS, count(c.Knee.Clients, "client", "clients"), c.Knee.Rule)
 }
 
-func (c Curve) grid(caption string) grid {
-	g := grid{Caption: caption, Head: heads("Clients", "Throughput", "Median", "99% Line", "Retries per sale", "Lost updates", "Error %", "")}
-	for _, p := range c.Points {
-		mark := ""
-		if c.Knee != nil && c.Knee.Clients == p.Clients {
-			mark = "knee"
-		}
-		clients := strconv.Itoa(p.Clients)
-		if p.Partial {
-			clients += " (partial)"
-		}
-		g.Rows = append(g.Rows, []cell{
-			{Text: clients},
-			{Text: sampled(p.Result, "%.1f/sec", p.ThroughputPerS)},
-			{Text: sampled(p.Result, "%.1f", p.P50MS)},
-			{Text: sampled(p.Result, "%.1f", p.P99MS)},
-			{Text: sampled(p.Result, "%.2f", p.RetriesPerSale)},
-			{Text: lostUpdates(p.Result), Alarm: p.Verdict == check.Broken},
-			{Text: sampled(p.Result, "%.2f%%", p.ErrorPct)},
-			{Text: mark},
-		})
-	}
-	return g
-}
-
 // bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.
 type bend struct {
 	Label    string
 	Says     Sentence
 	Broken   string // in how many runs an update was lost; empty if in none
 	Pictures []picture
-	Table    grid
+	Table    terminal.Table
 }
 
 type picture struct {
@@ -121,7 +97,7 @@ func bends(curves []Curve) []bend {
 	all := make([]bend, len(curves))
 	for i, c := range curves {
 		all[i] = bend{
-			Label: c.Strategy, Says: c.Sentence(), Table: c.grid("The figures, times in ms"),
+			Label: c.Strategy, Says: c.Sentence(), Table: c.table(),
 			Pictures: []picture{
 				c.picture("Throughput", "%.0f/s", func(p Point) float64 { return p.ThroughputPerS }),
 				c.picture("99% Line", "%.0f ms", func(p Point) float64 { return p.P99MS }),

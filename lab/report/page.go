@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"oversell/lab/terminal"
 )
 
 //go:embed page.html.tmpl
@@ -19,13 +21,13 @@ type page struct {
 	Cards      []verdictCard
 	Advice     Sentence // empty for a sweep
 	Open       bool     // some result is of an open loop
-	Tables     []grid   // all figures in two parts, to fit on a page
+	Tables     []terminal.Table   // all figures in two parts, to fit on a page
 	Throughput chart
 	Latency    chart
 	Lost       chart
 	Timelines  []timeline
-	Times      grid
-	Failures   grid
+	Times      terminal.Table
+	Failures   terminal.Table
 	Facts      []fact
 }
 
@@ -43,19 +45,6 @@ type verdictCard struct {
 	Notes                  []Sentence
 }
 
-// grid is a table. The first column has the headings of the rows.
-type grid struct {
-	Caption string
-	Head    []cell
-	Rows    [][]cell
-}
-
-type cell struct {
-	Text  string
-	Alarm bool
-	Words bool // the text may wrap
-}
-
 // HTML writes a self-contained page, without scripts or other files.
 func HTML(w io.Writer, results []Result) error {
 	cards := make([]verdictCard, 0, len(results))
@@ -65,7 +54,7 @@ func HTML(w io.Writer, results []Result) error {
 	return write(w, page{
 		Results: results, Cards: cards, Advice: advice(results), Open: anyOpen(results), Tables: halves(results),
 		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
-		Timelines: timelines(results), Times: timesGrid(results), Failures: failuresGrid(results), Facts: facts(results),
+		Timelines: timelines(results), Times: timesTable(results), Failures: failuresTable(results), Facts: facts(results),
 	})
 }
 
@@ -95,71 +84,51 @@ func write(w io.Writer, p page) error {
 	return nil
 }
 
-func tabulate(caption string, from []column, results []Result) grid {
-	g := grid{Caption: caption}
-	for _, c := range from {
-		g.Head = append(g.Head, cell{Text: c.head})
-	}
-	for _, r := range results {
-		row := make([]cell, len(from))
-		for i, c := range from {
-			row[i] = cell{Text: c.cell(r), Alarm: c.alarm != nil && c.alarm(r)}
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return g
-}
-
-func halves(results []Result) []grid {
+func halves(results []Result) []terminal.Table {
 	all := columns(results)
 	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
-	return []grid{
+	return []terminal.Table{
 		tabulate("What JMeter reports, times in ms", all[:at], results),
 		tabulate("What JMeter cannot know", append([]column{all[0]}, all[at:]...), results),
 	}
 }
 
-func heads(words ...string) []cell {
-	row := make([]cell, len(words))
+func heads(words ...string) []terminal.Column {
+	all := make([]terminal.Column, len(words))
 	for i, w := range words {
-		row[i].Text = w
+		all[i].Head = w
 	}
-	return row
+	return all
 }
 
-func timesGrid(results []Result) grid {
-	g := grid{
+func timesTable(results []Result) terminal.Table {
+	t := terminal.Table{
 		Caption: "Where the time went, in ms: mean and 99%",
-		Head:    heads("Label", "Waiting for the lock", "waiting 99%", "Holding the lock", "holding 99%", "Waiting for a connection", "connection 99%"),
+		Columns: heads("Label", "Waiting for the lock", "waiting 99%", "Holding the lock", "holding 99%", "Waiting for a connection", "connection 99%"),
 	}
 	for _, r := range results {
-		row := []cell{{Text: label(r)}}
+		row := []terminal.Cell{{Text: label(r)}}
 		for _, s := range []Spread{r.Waited, r.Held, r.Pooled} {
-			row = append(row, cell{Text: fmt.Sprintf("%.2f", s.Mean)}, cell{Text: fmt.Sprintf("%.2f", s.P99)})
+			row = append(row, terminal.Cell{Text: fmt.Sprintf("%.2f", s.Mean)}, terminal.Cell{Text: fmt.Sprintf("%.2f", s.P99)})
 		}
-		g.Rows = append(g.Rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	return g
+	return t
 }
 
-func failuresGrid(results []Result) grid {
-	g := grid{Caption: "The first error message of each kind", Head: heads("Label", "Requests", "Reason", "Message")}
-	g.Head[2].Words, g.Head[3].Words = true, true
+func failuresTable(results []Result) terminal.Table {
+	t := terminal.Table{Caption: "The first error message of each kind", Columns: heads("Label", "Requests", "Reason", "Message")}
+	t.Columns[2].Words, t.Columns[3].Words = true, true
 	for _, r := range results {
 		for _, f := range r.Failures {
 			reason := f.Reason
 			if f.Backend != "" {
 				reason += " (" + f.Backend + ")"
 			}
-			g.Rows = append(g.Rows, []cell{
-				{Text: label(r)},
-				{Text: strconv.Itoa(f.Count)},
-				{Text: reason, Words: true},
-				{Text: shorten(f.Detail), Words: true},
-			})
+			t.Rows = append(t.Rows, []terminal.Cell{{Text: label(r)}, {Text: strconv.Itoa(f.Count)}, {Text: reason}, {Text: shorten(f.Detail)}})
 		}
 	}
-	return g
+	return t
 }
 
 // Class returns the CSS class of the result: broken, holds or inconclusive.

@@ -74,7 +74,7 @@ func (c Curve) peak() int {
 }
 
 func (c Curve) table() terminal.Table {
-	table := terminal.Table{Columns: []terminal.Column{
+	table := terminal.Table{Caption: "The figures", Columns: []terminal.Column{
 		{Head: "clients", Right: true},
 		{Head: "req/s", Right: true},
 		{Head: "p50 ms", Right: true, Drop: 3},

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"oversell/lab/terminal"
 )
 
@@ -100,78 +97,36 @@ func lostUpdates(r Result) string {
 // screen is too narrow, the headings take two lines. If the table is still too wide, it is split into
 // several tables, each with the column Label.
 func JMeterTable(w io.Writer, results []Result, screen terminal.Screen) error {
-	all := columns(results)
-	parts := [][]column{all}
-	if screen.Width > 0 && total(all, results) > screen.Width {
-		for i := range all {
-			all[i].head = strings.Replace(all[i].head, " ", "\n", 1)
+	t := tabulate("", columns(results), results)
+	t.Frame = true
+	if screen.Width > 0 && t.Width() > screen.Width {
+		for i := range t.Columns {
+			t.Columns[i].Head = strings.Replace(t.Columns[i].Head, " ", "\n", 1)
 		}
-		parts = split(all, results, screen.Width)
 	}
-	for _, part := range parts {
-		if _, err := fmt.Fprintln(w, tabulate("", part, results).render(screen)); err != nil {
-			return fmt.Errorf("write table: %w", err)
+	for _, part := range t.Split(screen) {
+		if err := part.Write(w, screen); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// total returns the width of a table in characters, with its frame.
-func total(all []column, results []Result) int {
-	wide := 1
-	for _, c := range all {
-		longest := text.LongestLineLen(c.head)
-		for _, r := range results {
-			longest = max(longest, text.StringWidth(c.cell(r)))
+func tabulate(caption string, from []column, results []Result) terminal.Table {
+	t := terminal.Table{Caption: caption}
+	for i, c := range from {
+		group := 0
+		if c.stock {
+			group = 1
 		}
-		wide += longest + 3
+		t.Columns = append(t.Columns, terminal.Column{Head: c.head, Right: i > 0, Group: group})
 	}
-	return wide
-}
-
-// split packs the columns into as few tables as the width allows. If one is not enough, the
-// columns that JMeter cannot measure begin a table of their own.
-func split(all []column, results []Result, width int) [][]column {
-	if total(all, results) <= width {
-		return [][]column{all}
-	}
-	var parts [][]column
-	part := all[:1:1]
-	for i, c := range all[1:] {
-		before := all[i]
-		if len(part) > 1 && (c.stock != before.stock || total(append(part, c), results) > width) {
-			parts = append(parts, part)
-			part = all[:1:1]
+	for _, r := range results {
+		row := make([]terminal.Cell, len(from))
+		for i, c := range from {
+			row[i] = alarmed(c.cell(r), terminal.Bad, c.alarm != nil && c.alarm(r))
 		}
-		part = append(part, c)
+		t.Rows = append(t.Rows, row)
 	}
-	return append(parts, part)
-}
-
-func (g grid) render(screen terminal.Screen) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	head := make(table.Row, len(g.Head))
-	configs := make([]table.ColumnConfig, len(g.Head))
-	for i, c := range g.Head {
-		head[i] = c.Text
-		configs[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight, VAlignHeader: text.VAlignBottom}
-		if i == 0 {
-			configs[i] = table.ColumnConfig{Number: 1, VAlignHeader: text.VAlignBottom}
-		}
-	}
-	t.AppendHeader(head)
-	t.SetColumnConfigs(configs)
-	for _, cells := range g.Rows {
-		row := make(table.Row, len(cells))
-		for i, c := range cells {
-			row[i] = c.Text
-			if c.Alarm {
-				row[i] = screen.Paint(terminal.Bad, c.Text)
-			}
-		}
-		t.AppendRow(row)
-	}
-	return t.Render()
+	return t
 }

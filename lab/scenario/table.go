@@ -1,77 +1,38 @@
 package scenario
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"oversell/lab/terminal"
 )
 
-// Table writes a line per guard: its claim, the runs, the broken runs, and each figure's median. A
-// narrow screen gets a table without a frame, and if necessary without the last figures.
+// Table writes a line per guard: its claim, the runs, the broken runs, and each figure's median.
 func Table(w io.Writer, results []Result, screen terminal.Screen) error {
 	var guards, figures []string
 	for _, r := range results {
-		guards = append(guards, r.Guard)
+		if !slices.Contains(guards, r.Guard) {
+			guards = append(guards, r.Guard)
+		}
 		figures = slices.AppendSeq(figures, maps.Keys(r.Figures))
 	}
 	slices.Sort(figures)
 	figures = slices.Compact(figures)
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"guard", "claims", "runs", "broke"}
-	for _, name := range figures {
-		header = append(header, name)
+	t := terminal.Table{Frame: true, Columns: []terminal.Column{
+		{Head: "guard"}, {Head: "claims"}, {Head: "runs", Right: true}, {Head: "broke", Right: true},
+	}}
+	for i, name := range figures {
+		t.Columns = append(t.Columns, terminal.Column{Head: name, Right: true, Drop: i + 1})
 	}
-	var columns []table.ColumnConfig
-	for number := 3; number <= len(header); number++ {
-		columns = append(columns, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	for _, guard := range guards {
+		t.Rows = append(t.Rows, tableRow(guard, results, figures))
 	}
-	t.AppendHeader(header)
-	t.SetColumnConfigs(columns)
-	var rows []table.Row
-	for i, guard := range guards {
-		if slices.Index(guards, guard) == i {
-			rows = append(rows, tableRow(guard, results, figures))
-		}
-	}
-	t.AppendRows(rows)
-	framed := t.Render()
-	if screen.Width > 0 && text.LongestLineLen(framed) > screen.Width {
-		return unframed(header, rows).Write(w, screen)
-	}
-	if _, err := fmt.Fprintln(w, framed); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	return t.Write(w, screen)
 }
 
-func unframed(header table.Row, rows []table.Row) (t terminal.Table) {
-	for i, head := range header {
-		c := terminal.Column{Head: fmt.Sprint(head), Right: i > 1}
-		if i > 3 {
-			c.Drop = i
-		}
-		t.Columns = append(t.Columns, c)
-	}
-	for _, row := range rows {
-		var cells []terminal.Cell
-		for _, value := range row {
-			cells = append(cells, terminal.Cell{Text: fmt.Sprint(value)})
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
-}
-
-func tableRow(guard string, results []Result, figures []string) table.Row {
+func tableRow(guard string, results []Result, figures []string) []terminal.Cell {
 	runs, broke, claims, values := 0, 0, "breaks", map[string][]float64{}
 	for _, r := range results {
 		if r.Guard != guard {
@@ -88,9 +49,9 @@ func tableRow(guard string, results []Result, figures []string) table.Row {
 			values[name] = append(values[name], value)
 		}
 	}
-	row := table.Row{guard, claims, runs, broke}
+	row := []terminal.Cell{{Text: guard}, {Text: claims}, {Text: strconv.Itoa(runs)}, {Text: strconv.Itoa(broke)}}
 	for _, name := range figures {
-		row = append(row, median(values[name]))
+		row = append(row, terminal.Cell{Text: median(values[name])})
 	}
 	return row
 }

@@ -3,33 +3,41 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Table is a table without a frame, because a frame would take a fifth of 80 columns.
+// Table is a table for a terminal or a page. The first column has the headings of the rows.
 type Table struct {
+	Caption string // only on a page
 	Columns []Column
 	Rows    [][]Cell // a cell for each column
+	// Frame draws lines around all cells. They would take a fifth of 80 columns.
+	Frame bool
 }
 
 // Column is a column of a table.
 type Column struct {
 	Head  string // may have several lines
 	Right bool   // numbers are aligned to the right
+	Words bool   // on a page, the text may wrap
 	// Drop says which columns are left out first on a narrow screen: those with the highest number.
 	// Columns with 0 always stay.
 	Drop int
+	// Group is the number of the table to which Split assigns the column.
+	Group int
 }
 
 // Cell is a text in the colour of a sign, or without colour if Sign is empty.
 type Cell struct{ Text, Sign string }
 
-// Write writes the table. On a narrow screen, it leaves out columns, and then wraps the last column
-// at words.
+// Write writes the table. On a narrow screen, it leaves out the frame, then columns, and then wraps the last
+// column at words.
 func (t Table) Write(w io.Writer, screen Screen) error {
+	t.Frame = t.Frame && (screen.Width <= 0 || t.Width() <= screen.Width)
 	for dropped := true; dropped && screen.Width > 0 && t.Width() > screen.Width; {
 		dropped = t.dropColumn()
 	}
@@ -53,10 +61,58 @@ const gap = "  "
 // Width returns the width of the whole table in characters.
 func (t Table) Width() int {
 	width := len(gap) * (len(t.Columns) - 1)
+	if t.Frame {
+		width = 3*len(t.Columns) + 1
+	}
 	for i := range t.Columns {
 		width += t.columnWidth(i)
 	}
 	return width
+}
+
+// Split returns the table itself if it fits the screen, and otherwise as few tables as its width allows,
+// each with the first column and with columns of one group. It leaves out rows that are empty in their table.
+func (t Table) Split(screen Screen) []Table {
+	fits := func(t Table) bool { return screen.Width <= 0 || t.Width() <= screen.Width }
+	if fits(t) {
+		return []Table{t}
+	}
+	var parts []Table
+	end := func(columns []int) {
+		part := t.only(columns)
+		part.Rows = slices.DeleteFunc(part.Rows, func(row []Cell) bool {
+			return !slices.ContainsFunc(row[1:], func(c Cell) bool { return c.Text != "" })
+		})
+		parts = append(parts, part)
+	}
+	part := []int{0}
+	for i := 1; i < len(t.Columns); i++ {
+		longer := append(slices.Clone(part), i)
+		if len(part) > 1 && (t.Columns[i].Group != t.Columns[i-1].Group || !fits(t.only(longer))) {
+			end(part)
+			longer = []int{0, i}
+		}
+		part = longer
+	}
+	end(part)
+	return parts
+}
+
+// only returns the table with some of its columns.
+func (t Table) only(columns []int) Table {
+	rows := t.Rows
+	t.Columns, t.Rows = selected(t.Columns, columns), make([][]Cell, len(rows))
+	for i, row := range rows {
+		t.Rows[i] = selected(row, columns)
+	}
+	return t
+}
+
+func selected[T any](all []T, indexes []int) (some []T) {
+	for _, i := range indexes {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 func (t Table) columnWidth(i int) int {
@@ -77,25 +133,24 @@ func (t *Table) dropColumn() bool {
 	if at < 0 {
 		return false
 	}
-	t.Columns = without(t.Columns, at)
-	rows := make([][]Cell, len(t.Rows))
-	for i, row := range t.Rows {
-		rows[i] = without(row, at)
+	var rest []int
+	for i := range t.Columns {
+		if i != at {
+			rest = append(rest, i)
+		}
 	}
-	t.Rows = rows
+	*t = t.only(rest)
 	return true
-}
-
-func without[T any](all []T, i int) []T {
-	return append(append([]T{}, all[:i]...), all[i+1:]...)
 }
 
 func (t Table) render(screen Screen) string {
 	w := table.NewWriter()
 	style := table.StyleLight
-	style.Options = table.Options{SeparateHeader: true}
+	if !t.Frame {
+		style.Options = table.Options{SeparateHeader: true}
+		style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
+	}
 	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
 	w.SetStyle(style)
 	head := make(table.Row, len(t.Columns))
 	var configs []table.ColumnConfig
@@ -115,6 +170,9 @@ func (t Table) render(screen Screen) string {
 			row[i] = screen.Paint(c.Sign, c.Text)
 		}
 		w.AppendRow(row)
+	}
+	if t.Frame {
+		return w.Render()
 	}
 	lines := strings.Split(w.Render(), "\n")
 	for i, line := range lines {
