@@ -7,7 +7,7 @@ import (
 
 // advice recommends a strategy: of those that lost nothing, and claim to, the one with the highest
 // throughput. The recommendation follows from these runs only.
-func advice(results []Result) Sentence {
+func advice(results []Result) api.Text {
 	var best *Result
 	held, complete := 0, 0
 	for i, r := range results {
@@ -27,7 +27,7 @@ func advice(results []Result) Sentence {
 		EN: " This is true for this machine and this load. The fault matrix shows what each lock survives when something fails.",
 		ZH: "这只适用于这台机器和这种负载。出现故障时每把锁能经受什么，请看故障矩阵。",
 	}
-	var text Sentence
+	var text api.Text
 	switch {
 	case complete < 2:
 		return api.Text{EN: "Compare at least two strategies for a recommendation.", ZH: "至少比较两种策略，才能给出建议。"}
@@ -42,5 +42,5 @@ func advice(results []Result) Sentence {
 		text = api.Textf("Of the %[1]d strategies that lost nothing here, as their cards claim, %[2]s was the fastest: %[3]s requests/s.",
 			"有 %[1]d 种策略没有丢失更新，与它们的卡片一致，其中 %[2]s 最快：每秒 %[3]s 个请求。", held, best.Strategy, measured(*best, best.ThroughputPerS))
 	}
-	return Sentence{EN: text.EN + limits.EN, ZH: text.ZH + limits.ZH}
+	return api.Text{EN: text.EN + limits.EN, ZH: text.ZH + limits.ZH}
 }

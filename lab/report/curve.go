@@ -66,7 +66,7 @@ func knee(points []Point) *Knee {
 }
 
 // Sentence describes the knee.
-func (c Curve) Sentence() Sentence {
+func (c Curve) Sentence() api.Text {
 	if c.Knee == nil {
 		last := c.Points[len(c.Points)-1].Clients
 		return api.Textf("%[1]s: no knee up to %[3]s: throughput still grew by at least half as much as the clients did.",
@@ -80,7 +80,7 @@ func (c Curve) Sentence() Sentence {
 // bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.
 type bend struct {
 	Label    string
-	Says     Sentence
+	Says     api.Text
 	Broken   string // in how many runs an update was lost; empty if in none
 	Pictures []picture
 	Table    terminal.Table

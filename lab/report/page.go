@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"oversell/api"
 	"oversell/lab/terminal"
 )
 
@@ -19,9 +20,9 @@ type page struct {
 	Curves     []bend // of a sweep; then the other parts are empty
 	Results    []Result
 	Cards      []verdictCard
-	Advice     Sentence // empty for a sweep
-	Open       bool     // some result is of an open loop
-	Tables     []terminal.Table   // all figures in two parts, to fit on a page
+	Advice     api.Text         // empty for a sweep
+	Open       bool             // some result is of an open loop
+	Tables     []terminal.Table // all figures in two parts, to fit on a page
 	Throughput chart
 	Latency    chart
 	Lost       chart
@@ -41,8 +42,8 @@ type chart struct {
 type verdictCard struct {
 	Result
 	Label, Sign, Rate, P99 string
-	Headline               Sentence
-	Notes                  []Sentence
+	Headline               api.Text
+	Notes                  []api.Text
 }
 
 // HTML writes a self-contained page, without scripts or other files.

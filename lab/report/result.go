@@ -76,7 +76,7 @@ type Result struct {
 	Machine   Machine           `json:"machine"`
 	Versions  map[string]string `json:"versions"`
 	Warnings  []string          `json:"warnings"`
-	Sentence  Sentence          `json:"sentence"`
+	Sentence  api.Text          `json:"sentence"`
 }
 
 // Reason is one reason of failure, with the number of its requests.
@@ -110,6 +110,3 @@ type Series struct {
 	Samples  []int   `json:"samples"`
 	Sold     []int   `json:"sold"` // requests
 }
-
-// Sentence describes a result in both languages.
-type Sentence = api.Text

@@ -11,9 +11,9 @@ import (
 	"oversell/lab/history"
 )
 
-func sentence(r Result) Sentence {
-	s := Sentence{EN: r.Strategy + ":", ZH: r.Strategy + "："}
-	for _, part := range append([]Sentence{stockSentence(r)}, notes(r)...) {
+func sentence(r Result) api.Text {
+	s := api.Text{EN: r.Strategy + ":", ZH: r.Strategy + "："}
+	for _, part := range append([]api.Text{stockSentence(r)}, notes(r)...) {
 		s.EN += " " + part.EN
 		s.ZH += part.ZH
 	}
@@ -21,7 +21,7 @@ func sentence(r Result) Sentence {
 }
 
 // notes returns what a reader must know besides the verdict.
-func notes(r Result) (all []Sentence) {
+func notes(r Result) (all []api.Text) {
 	say := func(en, zh string, values ...any) { all = append(all, api.Textf(en, zh, values...)) }
 	if r.Open != nil && r.Samples > 0 {
 		say("Open loop at %.6g/s: 99%% of the requests took at most %.1f ms from when they were due, and %.1f ms from when they were sent.",
@@ -59,7 +59,7 @@ func notes(r Result) (all []Sentence) {
 	return all
 }
 
-func stockSentence(r Result) Sentence {
+func stockSentence(r Result) api.Text {
 	if r.Remaining == nil {
 		return api.Textf("%d sold for certain, but the stock could not be read afterwards: inconclusive.",
 			"确定售出 %d 件，但之后无法读取库存：无法判定。", r.Sold)
@@ -76,7 +76,7 @@ func stockSentence(r Result) Sentence {
 		}
 		more := api.Textf(" (%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
 			r.Unknown, count(r.Unknown, "answer is", "answers are"))
-		return Sentence{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
+		return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
 	case check.Inconclusive:
 		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: inconclusive.",
 			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",
@@ -86,45 +86,45 @@ func stockSentence(r Result) Sentence {
 	return brokenSentence(r)
 }
 
-func brokenSentence(r Result) Sentence {
+func brokenSentence(r Result) api.Text {
 	left := *r.Remaining
-	lost := Sentence{EN: count(r.LostUpdates, "update was lost", "updates were lost"), ZH: fmt.Sprintf("丢失了 %d 次更新", r.LostUpdates)}
+	lost := api.Text{EN: count(r.LostUpdates, "update was lost", "updates were lost"), ZH: fmt.Sprintf("丢失了 %d 次更新", r.LostUpdates)}
 	if r.Unknown > 0 {
-		lost = Sentence{EN: "at least " + lost.EN, ZH: "至少" + lost.ZH}
+		lost = api.Text{EN: "at least " + lost.EN, ZH: "至少" + lost.ZH}
 	}
 	fell := api.Textf("the stock fell by %d, from %d to %d", "库存减少了 %d 件（从 %d 到 %d）", r.Stock-left, r.Stock, left)
 	switch {
 	case r.Oversold > 0:
-		hides := Sentence{}
+		hides := api.Text{}
 		if left == 0 {
-			hides = Sentence{EN: ", which hides the oversell", ZH: "，掩盖了超卖"}
+			hides = api.Text{EN: ", which hides the oversell", ZH: "，掩盖了超卖"}
 		}
 		if r.LostUpdates > 0 {
-			lost = Sentence{EN: " " + strings.ToUpper(lost.EN[:1]) + lost.EN[1:] + ".", ZH: lost.ZH + "。"}
+			lost = api.Text{EN: " " + strings.ToUpper(lost.EN[:1]) + lost.EN[1:] + ".", ZH: lost.ZH + "。"}
 		} else {
-			lost = Sentence{}
+			lost = api.Text{}
 		}
-		return Sentence{
+		return api.Text{
 			EN: fmt.Sprintf("%d sold, but there were only %d: %s will get nothing. The stock is now %d%s.%s",
 				r.Sold, r.Stock, count(r.Oversold, "customer", "customers"), left, hides.EN, lost.EN),
 			ZH: fmt.Sprintf("售出 %d 件，可库存只有 %d 件：有 %d 件发不了货。现在库存为 %d%s。%s", r.Sold, r.Stock, r.Oversold, left, hides.ZH, lost.ZH),
 		}
 	case r.LostUpdates > 0:
-		return Sentence{
+		return api.Text{
 			EN: fmt.Sprintf("%d sold, but %s: %s, so %s could be sold twice.", r.Sold, fell.EN, lost.EN, count(r.LostUpdates, "piece", "pieces")),
 			ZH: fmt.Sprintf("售出 %d 件，但%s：%s，这 %d 件会被再卖一次。", r.Sold, fell.ZH, lost.ZH, r.LostUpdates),
 		}
 	case left < 0:
 		return api.Textf("%d sold for certain, and the stock fell to %d: more was taken than there was.", "确定售出 %d 件，库存却变成了 %d：取走的比原有的还多。", r.Sold, left)
 	default:
-		return Sentence{
+		return api.Text{
 			EN: fmt.Sprintf("%d sold, but %s: %s gone without a sale.", r.Sold, fell.EN, count(-r.LostUpdates, "piece is", "pieces are")),
 			ZH: fmt.Sprintf("售出 %d 件，但%s：有 %d 件没有卖出就不见了。", r.Sold, fell.ZH, -r.LostUpdates),
 		}
 	}
 }
 
-func failuresSentence(r Result) Sentence {
+func failuresSentence(r Result) api.Text {
 	var en, zh []string
 	for i, f := range r.Failures {
 		if i == 3 {
@@ -132,7 +132,7 @@ func failuresSentence(r Result) Sentence {
 			break
 		}
 		why := reason(f)
-		part := Sentence{EN: fmt.Sprintf("%d %s", f.Count, why.EN), ZH: fmt.Sprintf("%d 个%s", f.Count, why.ZH)}
+		part := api.Text{EN: fmt.Sprintf("%d %s", f.Count, why.EN), ZH: fmt.Sprintf("%d 个%s", f.Count, why.ZH)}
 		detail := shorten(f.Detail)
 		if f.Reason == history.NotAcquired { // the detail would say the same again
 			detail = "wait " + duration(r.WaitMS)
@@ -143,31 +143,31 @@ func failuresSentence(r Result) Sentence {
 		}
 		en, zh = append(en, part.EN), append(zh, part.ZH)
 	}
-	return Sentence{
+	return api.Text{
 		EN: count(r.Errors, "request", "requests") + " failed: " + strings.Join(en, "; ") + ".",
 		ZH: fmt.Sprintf("%d 个请求失败：", r.Errors) + strings.Join(zh, "；") + "。",
 	}
 }
 
-func reason(f Reason) Sentence {
-	backend := Sentence{EN: cmp.Or(f.Backend, "a backend"), ZH: cmp.Or(f.Backend, "后端")}
+func reason(f Reason) api.Text {
+	backend := api.Text{EN: cmp.Or(f.Backend, "a backend"), ZH: cmp.Or(f.Backend, "后端")}
 	switch f.Reason {
 	case history.NotAcquired:
-		return Sentence{EN: "did not acquire the lock in time", ZH: "没有及时拿到锁"}
+		return api.Text{EN: "did not acquire the lock in time", ZH: "没有及时拿到锁"}
 	case history.Unavailable:
-		return Sentence{EN: "failed because " + backend.EN + " was unavailable", ZH: "遇到 " + backend.ZH + " 不可用"}
+		return api.Text{EN: "failed because " + backend.EN + " was unavailable", ZH: "遇到 " + backend.ZH + " 不可用"}
 	case history.Unreachable:
-		return Sentence{EN: "could not reach the service", ZH: "连不上服务"}
+		return api.Text{EN: "could not reach the service", ZH: "连不上服务"}
 	case history.TimedOut:
-		return Sentence{EN: "got no answer in time", ZH: "等不到应答而超时"}
+		return api.Text{EN: "got no answer in time", ZH: "等不到应答而超时"}
 	case history.Broken:
-		return Sentence{EN: "lost the connection before the answer", ZH: "在应答之前断开了连接"}
+		return api.Text{EN: "lost the connection before the answer", ZH: "在应答之前断开了连接"}
 	case history.Interrupted:
-		return Sentence{EN: "were still waiting when the run was stopped", ZH: "在测试停止时仍在等待"}
+		return api.Text{EN: "were still waiting when the run was stopped", ZH: "在测试停止时仍在等待"}
 	case history.NotUnderstood:
-		return Sentence{EN: "got an answer that is not of this service", ZH: "得到了不是本服务的应答"}
+		return api.Text{EN: "got an answer that is not of this service", ZH: "得到了不是本服务的应答"}
 	default:
-		return Sentence{EN: "ended as " + f.Reason, ZH: "结果为 " + f.Reason}
+		return api.Text{EN: "ended as " + f.Reason, ZH: "结果为 " + f.Reason}
 	}
 }
 

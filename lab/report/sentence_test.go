@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"oversell/api"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 // sentenceOf returns the sentence of a run with these numbers of sold, sold-out and unknown
 // requests.
-func sentenceOf(safe bool, stock int, remaining *int, sold, soldOut, unknown int, others ...history.Op) report.Sentence {
+func sentenceOf(safe bool, stock int, remaining *int, sold, soldOut, unknown int, others ...history.Op) api.Text {
 	var ops []history.Op
 	add := func(n int, op history.Op) {
 		for range n {
@@ -37,7 +38,7 @@ func TestSentences(t *testing.T) {
 	const lucky = " Its card does not claim that it is safe: this run was lucky."
 	tests := []struct {
 		name string
-		got  report.Sentence
+		got  api.Text
 		want string
 		zh   string // a part of it
 	}{

@@ -38,7 +38,7 @@ func (c Curve) verdict() check.Verdict {
 	return worst
 }
 
-func (c Curve) headline() Sentence {
+func (c Curve) headline() api.Text {
 	broken := 0
 	for _, p := range c.Points {
 		if p.Verdict == check.Broken {

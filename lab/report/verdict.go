@@ -50,7 +50,7 @@ func sign(v check.Verdict) string {
 }
 
 // Headline returns the verdict in a few words, such as "4,901 of 5,000 updates lost".
-func Headline(r Result) Sentence {
+func Headline(r Result) api.Text {
 	switch {
 	case r.Flushes > 0:
 		return api.Textf("inconclusive: the locks were deleted during the run", "无法判定：测试期间锁被删掉了")
@@ -67,11 +67,11 @@ func Headline(r Result) Sentence {
 	return brokenHeadline(r)
 }
 
-func brokenHeadline(r Result) Sentence {
+func brokenHeadline(r Result) api.Text {
 	sold, stock := terminal.Number(r.Sold), terminal.Number(r.Stock)
-	atLeast := Sentence{}
+	atLeast := api.Text{}
 	if r.Unknown > 0 {
-		atLeast = Sentence{EN: "at least ", ZH: "至少"}
+		atLeast = api.Text{EN: "at least ", ZH: "至少"}
 	}
 	lost := api.Textf("%[3]s%[1]s of %[2]s updates lost", "%[4]s丢失 %[1]s 次更新，共售出 %[2]s 次",
 		terminal.Number(r.LostUpdates), sold, atLeast.EN, atLeast.ZH)
@@ -82,7 +82,7 @@ func brokenHeadline(r Result) Sentence {
 	switch {
 	case r.LostUpdates > 0 && r.Oversold > 0:
 		over := api.Textf(": sold %[1]s, had %[2]s", "：库存只有 %[2]s 件", sold, stock)
-		return Sentence{EN: lost.EN + over.EN, ZH: lost.ZH + over.ZH}
+		return api.Text{EN: lost.EN + over.EN, ZH: lost.ZH + over.ZH}
 	case r.LostUpdates > 0:
 		return lost
 	case r.Oversold > 0:

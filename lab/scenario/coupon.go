@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/report"
 )
 
 const (
@@ -24,7 +23,7 @@ const (
 func Coupon() Scenario {
 	return Scenario{
 		ID: "coupon", Replicas: 3, Run: runCoupon,
-		Title: report.Sentence{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
+		Title: api.Text{EN: "A coupon, once per user", ZH: "优惠券，一人一张"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read, "no guard: look for an order of this user, then insert one", "无防护：先查这个用户有没有订单，再插入一个"),
 			// The second request reads the orders after the first request has released the lock, and before

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/lab/report"
 	"oversell/lab/suggest"
 	"oversell/lab/terminal"
 )
@@ -23,7 +22,7 @@ import (
 // Scenario is a load with an invariant, and the guards that may protect it.
 type Scenario struct {
 	ID       string // as in `oversell run coupon`
-	Title    report.Sentence
+	Title    api.Text
 	Guards   []Guard
 	Replicas int // the number of replicas that the scenario needs
 	// Run reports a broken invariant in Result.Broken. An error means that the scenario did not run.
@@ -55,7 +54,7 @@ type Result struct {
 	Broken []api.Text `json:"broken"`
 	// Figures are further measurements. A unit is part of the name, as in took_s.
 	Figures  map[string]float64 `json:"figures,omitempty"`
-	Sentence report.Sentence    `json:"sentence"`
+	Sentence api.Text           `json:"sentence"`
 }
 
 // Holds reports whether the invariant held.

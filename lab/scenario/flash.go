@@ -9,7 +9,6 @@ import (
 	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/report"
 )
 
 const (
@@ -25,7 +24,7 @@ func Flash() Scenario {
 	const at = api.Writing
 	return Scenario{
 		ID: "flash", Replicas: 3, Run: runFlash,
-		Title: report.Sentence{EN: "5000 customers want one of 1000 products", ZH: "五千名顾客抢一千件商品"},
+		Title: api.Text{EN: "5000 customers want one of 1000 products", ZH: "五千名顾客抢一千件商品"},
 		Guards: []Guard{
 			newGuard("none", false, at, at, "no guard: read the stock, and write it back less one", "无防护：读取库存，减一写回"),
 			newGuard("mutex", false, at, at, "a mutex in each replica", "每个副本里一把互斥锁"),

@@ -8,7 +8,6 @@ import (
 	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/report"
 )
 
 const (
@@ -25,7 +24,7 @@ func Granularity() Scenario {
 	const at = api.Writing
 	return Scenario{
 		ID: "grain", Replicas: 3,
-		Title: report.Sentence{EN: "Ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
+		Title: api.Text{EN: "Ten products under one lock and under a lock each", ZH: "十种商品：一把锁，还是一种一把锁"},
 		Guards: []Guard{
 			newGuard("none", false, at, at, "no guard", "无防护"),
 			newGuard("order", false, at, at, "a lock per order: no two requests share it", "每个订单一把锁：没有两个请求共用它"),

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"oversell/api"
-	"oversell/lab/report"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 func Recharge() Scenario {
 	return Scenario{
 		ID: "recharge", Replicas: 3, Run: runRecharge,
-		Title: report.Sentence{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
+		Title: api.Text{EN: "A recharge, credited once", ZH: "充值，只到账一次"},
 		Guards: []Guard{
 			newGuard("none", false, api.Read, api.Read, "no guard: look whether the order is credited, then credit it", "无防护：先查订单是否已到账，再入账"),
 			// The second request reads the order after the first request has released the lock, and before

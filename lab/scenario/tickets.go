@@ -9,7 +9,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/report"
 )
 
 const (
@@ -27,7 +26,7 @@ func Tickets() Scenario { return tickets(ticketCount) }
 func tickets(count int) Scenario {
 	return Scenario{
 		ID: "tickets", Replicas: windows,
-		Title: report.Sentence{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
+		Title: api.Text{EN: "Five windows sell 1000 numbered tickets", ZH: "五个窗口卖一千张编号车票"},
 		Guards: []Guard{
 			newGuard("none", false, api.Writing, api.Writing, "no guard: read the next number, and write it back plus one", "无防护：读取下一个号，加一写回"),
 			// Both requests have decremented the count before one of them reads the count as its number.
