@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"oversell/api"
 	"oversell/locks"
@@ -48,131 +45,96 @@ type keptLocks struct {
 }
 
 type handAnswer struct {
-	Outcome  api.Outcome `json:"outcome"`
-	Strategy string      `json:"strategy"`
-	Name     string      `json:"name"`
-	Owner    string      `json:"owner"`
-	Replica  string      `json:"replica"`
+	primitiveAnswer
+	Strategy string `json:"strategy"`
+	Owner    string `json:"owner"`
 	// Count is how many times the owner must still unlock. At 0 the lock is free.
-	Count    int     `json:"count"`
-	Fence    int64   `json:"fence,omitempty"`
-	LeaseMS  float64 `json:"lease_ms,omitempty"` // the lock ends after this time, without an unlock
-	WaitedMS float64 `json:"waited_ms"`
-	HeldMS   float64 `json:"held_ms,omitempty"`
-	Warning  string  `json:"warning,omitempty"`
+	Count   int     `json:"count"`
+	Fence   int64   `json:"fence,omitempty"`
+	LeaseMS float64 `json:"lease_ms,omitempty"` // the lock ends after this time, without an unlock
+	HeldMS  float64 `json:"held_ms,omitempty"`
+	Warning string  `json:"warning,omitempty"`
 }
 
-// byHandCall is one request to lock or to unlock.
-type byHandCall struct {
-	service *Service
-	path    string
-	card    api.Card
-	locker  locks.Locker
-	request locks.Request
-	visitor string // the owner's name in the steps
-}
-
-func (c *byHandCall) id() keptID { return keptID{c.card.ID, c.request.Key, c.request.Owner} }
-
-func (c *byHandCall) trace(ctx context.Context, step api.Step) {
-	locks.Trace(c.service.traced(ctx, c.path), step, c.request.Key, c.visitor, 0)
-}
-
-func (c *byHandCall) observe(outcome api.Outcome) {
-	c.service.metrics.primitives.WithLabelValues(strings.TrimPrefix(c.path, "/test/"), c.card.Family, string(outcome)).Inc()
-}
-
-func (c *byHandCall) answer(outcome api.Outcome, count int) handAnswer {
-	c.observe(outcome)
-	return handAnswer{
-		Outcome: outcome, Strategy: c.card.ID, Name: c.request.Key, Owner: c.request.Owner,
-		Replica: c.service.Replica, Count: count,
+func handRoutes() []primitiveRoute {
+	return []primitiveRoute{
+		{path: "lock", read: (*primitiveCall).lock, parameters: []string{"owner", "wait", "lease"}},
+		{path: "unlock", read: (*primitiveCall).unlock, parameters: []string{"owner"}},
 	}
 }
 
-func (c *byHandCall) refuse(status int, outcome api.Outcome, en, zh string, values ...any) error {
-	return c.failure(refuse(status, outcome, en, zh, values...), 0)
+func (c *primitiveCall) id() keptID {
+	return keptID{cmp.Or(c.card.ID, c.path), c.request.Key, c.request.Owner}
 }
 
-func (c *byHandCall) failure(err error, waited time.Duration) error {
-	p := describe(err)
-	p.Strategy, p.Name, p.WaitedMS = c.card.ID, c.request.Key, ms(waited)
-	c.observe(p.Outcome)
-	return p
+// readHolder reads the strategy and the owner.
+func (c *primitiveCall) readHolder() {
+	_, c.locker = choice(c.params, "strategy", "redis", c.service.ByHand)
+	c.request.Owner = c.word("owner", "")
+	if !c.gin.Request.URL.Query().Has("owner") {
+		c.fail("owner", c.request.Owner, api.Text{EN: "in the query, as nginx selects the replica by it", ZH: "写在查询参数里，因为 nginx 按它选择副本"})
+	}
+	if c.err == nil {
+		c.card = c.locker.Card()
+		c.Backend = c.card.Family
+	}
 }
 
-// newByHandCall reads the parameters that both routes have.
-func (s *Service) newByHandCall(c *gin.Context, more ...string) (*byHandCall, *params) {
-	p := newParams(c.Request, append([]string{"strategy", "name", "owner", "visitor"}, more...))
-	_, locker := choice(p, "strategy", "redis", s.ByHand)
-	call := &byHandCall{service: s, path: c.FullPath(), locker: locker, request: locks.Request{
-		Key: p.word("name", defaultName), Owner: p.word("owner", ""),
-	}}
-	if p.err == nil && !c.Request.URL.Query().Has("owner") {
-		p.fail("owner", call.request.Owner, api.Text{EN: "in the query, as nginx selects the replica by it", ZH: "写在查询参数里，因为 nginx 按它选择副本"})
-	}
-	call.visitor = cmp.Or(p.values.Get("visitor"), call.request.Owner)
-	if p.values.Has("visitor") {
-		p.word("visitor", "")
-	}
-	if p.err == nil {
-		call.card = locker.Card()
-	}
-	return call, p
+func (c *primitiveCall) byHand(outcome api.Outcome, count int) handAnswer {
+	return handAnswer{primitiveAnswer: c.done(outcome), Strategy: c.card.ID, Owner: c.request.Owner, Count: count}
 }
 
-// lockByHand answers when the lock is granted. With a lease, no watchdog renews the lock.
-func (s *Service) lockByHand(c *gin.Context) (any, error) {
-	call, p := s.newByHandCall(c, "wait", "lease")
-	r := &call.request
-	r.Wait = p.durationTo("wait", primitiveWait, 0, longestWait)
-	r.Lease = p.lease()
-	if r.NoRenew = r.Lease > 0; r.NoRenew && p.err == nil && !call.card.LeasePerRequest {
-		p.fail("lease", p.text("lease", ""), api.Textf("left out: %s has no lease per request", "不要给出：%s 没有按请求设置的租期", call.card.ID))
+// lock answers when the lock is granted. With a lease, no watchdog renews the lock.
+func (c *primitiveCall) lock() operation {
+	c.readHolder()
+	r := &c.request
+	r.Wait = c.durationTo("wait", primitiveWait, 0, longestWait)
+	r.Lease = c.lease()
+	if r.NoRenew = r.Lease > 0; r.NoRenew && !c.card.LeasePerRequest {
+		c.fail("lease", c.text("lease", ""), api.Textf("left out: %s has no lease per request", "不要给出：%s 没有按请求设置的租期", c.card.ID))
 	}
-	if p.err != nil {
-		return nil, p.err
+	return func() (any, error) {
+		c.trace(c.context(), api.Asked)
+		lock, count, err := c.service.kept.acquire(c.context(), c)
+		if err != nil {
+			return nil, err
+		}
+		c.granted = time.Now()
+		c.trace(c.context(), api.Granted)
+		answer := c.byHand(api.Locked, count)
+		answer.LeaseMS, answer.Fence = ms(r.Lease), lock.Fence()
+		return answer, nil
 	}
-	began, ctx := time.Now(), c.Request.Context()
-	call.trace(ctx, api.Asked)
-	lock, count, err := s.kept.acquire(ctx, call)
-	if err != nil {
-		return nil, call.failure(err, time.Since(began))
-	}
-	call.trace(ctx, api.Granted)
-	answer := call.answer(api.Locked, count)
-	answer.WaitedMS, answer.LeaseMS, answer.Fence = ms(time.Since(began)), ms(r.Lease), lock.Fence()
-	return answer, nil
 }
 
-// unlockByHand releases the newest lock of the owner.
-func (s *Service) unlockByHand(c *gin.Context) (any, error) {
-	call, p := s.newByHandCall(c)
-	if p.err != nil {
-		return nil, p.err
+// unlock releases the newest lock of the owner.
+func (c *primitiveCall) unlock() operation {
+	c.readHolder()
+	return func() (any, error) {
+		r := c.request
+		lock, left, since, ended := c.service.kept.pop(c.id())
+		switch {
+		case ended != "":
+			return nil, refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: %s", "所有者 %s 已不再持有锁 %s：%s", r.Owner, r.Key, ended)
+		case lock == nil:
+			return nil, refuse(http.StatusConflict, api.NotHeld,
+				"owner %s does not hold the lock %s of %s, so it cannot unlock it: only the owner that locked it can",
+				"所有者 %s 没有持有 %[3]s 的锁 %[2]s，不能解锁：只有加锁的所有者才能解锁", r.Owner, r.Key, c.card.ID)
+		}
+		err := lock.Release(c.context())
+		c.trace(c.context(), api.Released)
+		if errors.Is(err, locks.ErrNotHeld) {
+			return nil, refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: it expired before this unlock",
+				"所有者 %s 已不再持有锁 %s：解锁之前锁已过期", r.Owner, r.Key)
+		}
+		answer := c.byHand(api.Unlocked, left)
+		answer.HeldMS = ms(time.Since(since))
+		answer.Warning = locks.ReleaseWarning(err).In(requestLanguage(c.gin))
+		return answer, nil
 	}
-	r := call.request
-	lock, left, since, ended := s.kept.pop(call.id())
-	switch {
-	case ended != "":
-		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: %s", "所有者 %s 已不再持有锁 %s：%s", r.Owner, r.Key, ended)
-	case lock == nil:
-		return nil, call.refuse(http.StatusConflict, api.NotHeld,
-			"owner %s does not hold the lock %s of %s, so it cannot unlock it: only the owner that locked it can",
-			"所有者 %s 没有持有 %[3]s 的锁 %[2]s，不能解锁：只有加锁的所有者才能解锁", r.Owner, r.Key, call.card.ID)
-	}
-	err := lock.Release(c.Request.Context())
-	call.trace(c.Request.Context(), api.Released)
-	if errors.Is(err, locks.ErrNotHeld) {
-		return nil, call.refuse(http.StatusGone, api.Expired, "owner %s no longer holds the lock %s: it expired before this unlock", "所有者 %s 已不再持有锁 %s：解锁之前锁已过期", r.Owner, r.Key)
-	}
-	answer := call.answer(api.Unlocked, left)
-	answer.HeldMS = ms(time.Since(since))
-	answer.Warning = locks.ReleaseWarning(err).In(requestLanguage(c))
-	return answer, nil
 }
 
-func (k *keptLocks) acquire(ctx context.Context, c *byHandCall) (lock *locks.Lock, count int, err error) {
+func (k *keptLocks) acquire(ctx context.Context, c *primitiveCall) (lock *locks.Lock, count int, err error) {
 	began := time.Now()
 	leave, err := k.turns.Take(ctx, fmt.Sprint(c.id()), c.request.Wait)
 	if err != nil {

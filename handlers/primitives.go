@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -24,24 +23,24 @@ const (
 
 type primitiveRoute struct {
 	path string
-	// has reports whether a backend supports the primitive.
+	// has reports whether a backend supports the primitive. nil: the request names a strategy, not a backend.
 	has func(locks.Primitives) bool
 	// read reads the parameters of the operation, and returns the operation.
 	read       func(*primitiveCall) operation
-	parameters []string // the accepted parameters besides backend, name and visitor
+	parameters []string // the accepted parameters besides backend (or strategy), name and visitor
 }
 
 // operation is called only if all parameters are good. It returns the answer.
 type operation func() (any, error)
 
 func (s *Service) routePrimitives() {
-	for path, serve := range map[string]func(*gin.Context) (any, error){"/test/lock": s.lockByHand, "/test/unlock": s.unlockByHand} {
-		s.engine.GET(path, s.rejectUnfit, s.answer(serve)) // a lock may be a row of a table
-		s.engine.POST(path, s.rejectUnfit, s.answer(serve))
-	}
 	for _, r := range slices.Concat(lockRoutes(), gateRoutes(), counterRoutes()) {
 		s.engine.GET("/test/"+r.path, s.answer(s.primitive(r)))
 		s.engine.POST("/test/"+r.path, s.answer(s.primitive(r)))
+	}
+	for _, r := range handRoutes() {
+		s.engine.GET("/test/"+r.path, s.rejectUnfit, s.answer(s.primitive(r))) // a lock may be a row of a table
+		s.engine.POST("/test/"+r.path, s.rejectUnfit, s.answer(s.primitive(r)))
 	}
 }
 
@@ -58,7 +57,10 @@ type primitiveCall struct {
 	*params
 	service *Service
 	gin     *gin.Context
+	path    string
 	locks.Primitives
+	card    api.Card // of a lock by hand
+	locker  locks.Locker
 	request locks.Request
 	visitor string // the owner's name in the steps; empty means request.Owner
 	began   time.Time
@@ -67,12 +69,17 @@ type primitiveCall struct {
 
 func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	known := slices.Concat([]string{"backend", "name"}, r.parameters, []string{"visitor"})
+	if r.has == nil {
+		known[0] = "strategy"
+	}
 	return func(c *gin.Context) (any, error) {
-		call := &primitiveCall{params: newParams(c.Request, known), service: s, gin: c}
+		call := &primitiveCall{params: newParams(c.Request, known), service: s, gin: c, path: c.FullPath()}
 		if call.err != nil {
 			return nil, call.err
 		}
-		call.Primitives = s.backendWith(call.params, r.has)
+		if r.has != nil {
+			call.Primitives = s.backendWith(call.params, r.has)
+		}
 		call.request = locks.Request{Key: call.word("name", defaultName), Owner: s.newOwner()}
 		if call.values.Has("visitor") {
 			call.visitor = call.word("visitor", "")
@@ -82,7 +89,9 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 			return nil, call.err
 		}
 		call.began = time.Now()
-		call.trace(api.Asked)
+		if r.has != nil { // an unlock asks for nothing
+			call.trace(call.context(), api.Asked)
+		}
 		answer, err := run()
 		if err != nil {
 			return nil, call.failure(err)
@@ -119,9 +128,10 @@ func (c *primitiveCall) readLease() {
 	c.request.Lease = c.lease()
 }
 
-// trace reports a step. In place of a strategy it names the route, such as /test/read.
-func (c *primitiveCall) trace(step api.Step) {
-	locks.Trace(c.service.traced(c.context(), c.gin.FullPath()), step, c.request.Key, cmp.Or(c.visitor, c.request.Owner), 0)
+// trace reports a step. In place of a strategy it names the route, such as /test/read. It may be called after
+// the request.
+func (c *primitiveCall) trace(ctx context.Context, step api.Step) {
+	locks.Trace(c.service.traced(ctx, c.path), step, c.request.Key, cmp.Or(c.visitor, c.request.Owner), 0)
 }
 
 func (c *primitiveCall) context() context.Context { return c.gin.Request.Context() }
@@ -133,13 +143,10 @@ func (c *primitiveCall) waited() time.Duration {
 	return c.granted.Sub(c.began)
 }
 
-// failure adds the key, the backend and the times, unless err already is a problem (*refusal).
+// failure counts the outcome in the metrics, and adds the strategy, the key, the backend and the times.
 func (c *primitiveCall) failure(err error) error {
-	if complete := (*refusal)(nil); errors.As(err, &complete) {
-		return err
-	}
 	p := describe(err)
-	p.Name, p.WaitedMS = c.request.Key, ms(c.waited())
+	p.Strategy, p.Name, p.WaitedMS = c.card.ID, c.request.Key, ms(c.waited())
 	if !c.granted.IsZero() {
 		p.HeldMS = ms(time.Since(c.granted))
 	}
@@ -155,6 +162,6 @@ func (c *primitiveCall) done(outcome api.Outcome) primitiveAnswer {
 }
 
 func (c *primitiveCall) observe(outcome api.Outcome) {
-	primitive := strings.TrimPrefix(c.gin.FullPath(), "/test/")
+	primitive := strings.TrimPrefix(c.path, "/test/")
 	c.service.metrics.primitives.WithLabelValues(primitive, c.Backend, string(outcome)).Inc()
 }

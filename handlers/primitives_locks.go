@@ -126,7 +126,7 @@ func (c *primitiveCall) downgrade(hold time.Duration) (any, error) {
 	}
 	var read *locks.Lock
 	c.granted = time.Now()
-	c.trace(api.Granted)
+	c.trace(c.context(), api.Granted)
 	if warning, err := underLock(c.context(), write, func(context.Context) (err error) {
 		// The read lock must not depend on the context of the write lock, which ends first.
 		read, err = c.ReadWrite.Read(c.context(), c.request)
@@ -134,7 +134,7 @@ func (c *primitiveCall) downgrade(hold time.Duration) (any, error) {
 	}); err != nil || warning != (api.Text{}) {
 		return nil, c.giveUp(read, err, warning)
 	}
-	c.trace(downgraded)
+	c.trace(c.context(), downgraded)
 	return c.finish(read, heldAnswer{Then: "read", Downgraded: true}, func(ctx context.Context) error { return locks.Work(ctx, hold) })
 }
 
@@ -146,7 +146,7 @@ func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning api.Text) er
 	if read != nil {
 		_ = read.Release(c.context())
 	}
-	c.trace(api.Released)
+	c.trace(c.context(), api.Released)
 	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", "降级：%[2]s", warning.EN, warning.ZH)))
 }
 
@@ -164,9 +164,8 @@ func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acqu
 		c.request.Lease = cmp.Or(c.request.Lease, defaultKeep)
 		c.request.NoRenew, length = true, c.request.Lease
 	}
-	path, owner := c.gin.FullPath(), cmp.Or(c.visitor, c.request.Owner)
 	return func() (any, error) {
-		id := keptID{path, c.request.Key, c.request.Owner}
+		id := c.id()
 		if err := c.service.kept.room(id); err != nil {
 			return nil, err
 		}
@@ -175,14 +174,14 @@ func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acqu
 			return nil, err
 		}
 		c.granted = time.Now()
-		c.trace(api.Granted)
+		c.trace(c.context(), api.Granted)
 		longest := length
 		if leased {
 			longest = longestHold // the lease ends first
 		}
 		c.service.kept.keep(id, lock, longest, false, func() {
 			c.service.kept.forget(id)
-			locks.Trace(c.service.traced(context.Background(), path), api.Released, id.name, owner, 0)
+			c.trace(context.Background(), api.Released)
 		})
 		answer.primitiveAnswer, answer.KeptMS = c.done(api.Kept), ms(length)
 		return answer, nil
@@ -192,10 +191,10 @@ func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acqu
 func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
 	if c.granted.IsZero() {
 		c.granted = time.Now()
-		c.trace(api.Granted)
+		c.trace(c.context(), api.Granted)
 	}
 	warning, err := underLock(c.context(), lock, work)
-	c.trace(api.Released)
+	c.trace(c.context(), api.Released)
 	if err != nil {
 		return nil, err
 	}
