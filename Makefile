@@ -83,7 +83,7 @@ docker-test: ## test docker-compose.yml on a Docker engine; takes minutes
 	@docker/test.sh
 
 # Their tests skip what make test has no time for, unless this is set.
-scenarios chaos adapted grades mutations trails topologies: export OVERSELL_NIGHTLY = 1
+scenarios chaos adapted grades mutations topologies: export OVERSELL_NIGHTLY = 1
 
 # A wrong guard must fail in each of 10 runs, a correct guard in none of 50.
 .PHONY: scenarios
@@ -181,10 +181,6 @@ mutations: servers ## seed twenty bugs in the strategies: oversell explore must 
 .PHONY: caught
 caught: servers browser build ## put thirty bugs into copies of the checkout: make test must find 24; takes half an hour
 	GO="$(GO)" sh tools/caught.sh
-
-.PHONY: trails
-trails: servers ## repeat a hundred schedules of oversell explore on real servers, and compare the outcomes
-	OVERSELL_TRAILS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestReplayOn$$' ./locks/explore
 
 # The comparison and the contract on Sentinel, a cluster of Redis, and ensembles; fail-overs by the servers.
 .PHONY: topologies

@@ -49,9 +49,9 @@ number is that of one schedule.
 
 The result says how many schedules lose an update, and shows the shortest one, step by step. If none
 does, it shows the shortest one in which a client waits in vain. Its line "trail" repeats this
-schedule with --replay; with --real, the same code runs it again on real servers, which the command
-starts, in slow motion. Schedules that differ only in the order of steps without an effect on each
-other run once; --full runs all.
+schedule with --replay. Schedules that differ only in the order of steps without an effect on each
+other run once; --full runs all. An experiment on real servers has the last word: see the commands
+break and step.
 
 --html writes a page: the verdict, the shortest schedule as a timeline, and the tree of choices with
 the number of schedules below each move. So a class sees which move leads to the lost update.
@@ -76,7 +76,7 @@ func exploreCommand() *cobra.Command {
   oversell explore redis-lua --pauses 1
   oversell explore redis-setnx --crashes 1
   oversell explore redis-lua --pauses 1 --html schedules.html
-  oversell explore redis-lua --pauses 1 --replay A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A --real
+  oversell explore redis-lua --pauses 1 --replay A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A
   oversell explore --all --limit 60s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && !flags.every {
@@ -95,9 +95,6 @@ func exploreCommand() *cobra.Command {
 				return err
 			}
 			debug.SetGCPercent(garbage)
-			if flags.reallyAgain() {
-				return flags.onServers(cmd)
-			}
 			return flags.onServer(cmd, func() error {
 				if flags.replay != "" {
 					return flags.again(cmd)
@@ -116,7 +113,7 @@ func exploreCommand() *cobra.Command {
 	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
 	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")
-	f.BoolVar(&flags.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too; with --replay, the schedule of any strategy on real servers")
+	f.BoolVar(&flags.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
 	f.StringVar(&flags.trial.MySQL, "mysql", "", "the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS (default: the command starts one)")
 	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
 	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
@@ -133,11 +130,7 @@ func (f *exploreFlags) check() error {
 		return usage("%w", err)
 	}
 	_, must := explore.OnMySQL(f.trial.Strategy)
-	if f.reallyAgain() {
-		if err := explore.RunsOn(f.trial.Strategy); err != nil {
-			return usage("%w", err)
-		}
-	} else if f.real = f.real || must || f.trial.MySQL != ""; f.real {
+	if f.real = f.real || must || f.trial.MySQL != ""; f.real {
 		if err := explore.SupportsOnMySQL(f.trial); err != nil {
 			return usage("%w", err)
 		}

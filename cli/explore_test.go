@@ -59,20 +59,6 @@ func TestExploreOnMySQL(t *testing.T) {
 	}
 }
 
-// TestExploreOnServers repeats a schedule that loses an update on real servers.
-func TestExploreOnServers(t *testing.T) {
-	rigtest.Nightly(t, "TestExploreOnMySQL of ./cli")
-	const trail = "A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A"
-	status, out, message := execute(t, "explore", "redis-lua", "--pauses", "1", "--replay", trail, "--real")
-	if status != 0 || !strings.Contains(out, "on real servers: A sold, B sold; 9 of 10 are left; two held the lock at the same time") {
-		t.Errorf("status %d, %s%s", status, out, message)
-	}
-	status, _, message = execute(t, "explore", "redis-lua", "--pauses", "1", "--replay", "A,B,C", "--real")
-	if status != 2 || !strings.Contains(message, "after 2 steps, the trail goes on with [C]") {
-		t.Errorf("a wrong trail: status %d, %s", status, message)
-	}
-}
-
 func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"explore":                            "explore: name one strategy",

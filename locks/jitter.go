@@ -6,10 +6,7 @@ import (
 	"time"
 )
 
-type (
-	jitterKey struct{}
-	paceKey   struct{}
-)
+type jitterKey struct{}
 
 // WithJitter returns a context whose random pauses come from draw, for a schedule that must be
 // repeatable. draw returns a duration from 0 to below its argument.
@@ -24,17 +21,4 @@ func Jitter(ctx context.Context, below time.Duration) time.Duration {
 		return draw(below)
 	}
 	return rand.N(below) //nolint:gosec // no secret
-}
-
-// WithPace returns a context in which the pauses between two tries are longer by a factor, for a
-// schedule in slow motion. Leases and waits are in each Request.
-func WithPace(ctx context.Context, factor time.Duration) context.Context {
-	return context.WithValue(ctx, paceKey{}, factor)
-}
-
-func paced(ctx context.Context, pause time.Duration) time.Duration {
-	if factor, ok := ctx.Value(paceKey{}).(time.Duration); ok {
-		return pause * factor
-	}
-	return pause
 }

@@ -58,7 +58,7 @@ func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 // SleepRetry sleeps for d between two tries, but no longer than r.Wait allows. It returns
 // ErrNotAcquired if r.Wait has already passed since began, or if ctx ends.
 func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
-	return Await(ctx, r, began, paced(ctx, d), nil)
+	return Await(ctx, r, began, d, nil)
 }
 
 // Await works like SleepRetry, but also returns as soon as wake is closed.

@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 #   tests       every case of every test, with the race detector: all strategies in the conformance suite and
 #               the outages, the course and all pages in every language and size
 #   mutations   the search finds twenty bugs in strategies
-#   trails      a hundred schedules on real servers
 #   break       every strategy by every hazard
 #   scenarios   the scenarios with each guard, ten and fifty times
 #   topologies  Galera, Sentinel, Redis Cluster and ensembles
@@ -23,7 +22,7 @@ cd "$(dirname "$0")/.."
 #   commands    every command of the documents
 #   libraries   locks of other libraries on trial
 #   caught      make test finds thirty bugs
-parts=${PARTS:-tests mutations trails break scenarios topologies grades adapted chaos interop incidents databases commands libraries caught}
+parts=${PARTS:-tests mutations break scenarios topologies grades adapted chaos interop incidents databases commands libraries caught}
 
 part() {
 	case $1 in

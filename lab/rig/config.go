@@ -26,11 +26,10 @@ type Config struct {
 	EtcdServers      int      // of a cluster, if more than 1: etcd-1 to -n
 
 	// For experiments only.
-	RedisMinReplicas int           // min-replicas-to-write of the Redis behind Sentinel; needs RedisSentinel
-	ZookeeperTick    time.Duration // ZooKeeper ends a session up to one tick late, and none before two ticks; 0 means 500 ms
-	RedisReplica     bool          // redis-1-replica follows redis-1, over a link; needs Redis
-	Clocks           bool          // each Redis has a clock of its own: see Server.SetClock; on Linux only
-	Proxied          bool          // each replica has a link of its own to each backend: see Rig.Link
+	RedisMinReplicas int  // min-replicas-to-write of the Redis behind Sentinel; needs RedisSentinel
+	RedisReplica     bool // redis-1-replica follows redis-1, over a link; needs Redis
+	Clocks           bool // each Redis has a clock of its own: see Server.SetClock; on Linux only
+	Proxied          bool // each replica has a link of its own to each backend: see Rig.Link
 
 	// Login makes ZooKeeper and etcd refuse clients without the password in Addresses.Login. MySQL, Redis and
 	// PostgreSQL always have a password, which is in their addresses; locks on trial get only addresses.

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"cmp"
 	"context"
 	_ "embed" // for the logging configurations
 	"errors"
@@ -14,8 +13,8 @@ import (
 	"time"
 )
 
-// usualTick allows session timeouts of 1 s: a dead holder's session ends soon.
-const usualTick = 500 * time.Millisecond
+// tickTime allows session timeouts of 1 s: a dead holder's session ends soon.
+const tickTime = 500 * time.Millisecond
 
 // zooCfg takes the tick in ms, and twice the tick. The extended types are nodes with a TTL, which the
 // exercise znodes shows.
@@ -98,7 +97,7 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 // addZookeeper adds a server. id is its number in the ensemble, members the ensemble's cfg lines.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
 	s := r.newServer(name, program.java, 0)
-	data, tick := s.mkdir("data"), cmp.Or(r.cfg.ZookeeperTick, usualTick).Milliseconds()
+	data, tick := s.mkdir("data"), tickTime.Milliseconds()
 	if r.cfg.Certificates != nil {
 		members += r.secureZookeeper(s)
 	}

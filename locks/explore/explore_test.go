@@ -11,6 +11,13 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
+func tokens(steps []Step) (trail []string) {
+	for _, s := range steps {
+		trail = append(trail, s.Token)
+	}
+	return trail
+}
+
 func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
 	t.Helper()
 	r, err := Search(t.Context(), Trial{Strategy: strategy, Bounds: b, Full: full}, nil)

@@ -25,7 +25,6 @@ type link struct {
 	session    int64 // of ZooKeeper, once it has begun
 	toSrv      []byte
 	toCli      []byte
-	received   int  // bytes that the server has sent
 	waits      bool // for the answer to a message of the schedule, or for a notification
 	subscribed bool
 	mute       bool // no answer reaches the client any more
@@ -162,7 +161,6 @@ func (s serverEnd) Write(b []byte) (int, error) {
 		s.w.effect.answer += string(b)
 	}
 	s.toCli = append(s.toCli, b...)
-	s.received += len(b)
 	s.change()
 	return len(b), nil
 }

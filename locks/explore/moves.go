@@ -13,7 +13,6 @@ type move struct {
 	text    string
 	sender  string // the client whose message it delivers; empty for other moves
 	to      string // the server, if one has a part in it
-	on      *link  // nil for a statement
 	perform func()
 	effect  effect // once it has been performed
 }
@@ -106,7 +105,7 @@ func token(m *message, k int) string {
 
 func (x *schedule) deliver(m *message, k int) move {
 	return move{
-		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server, on: m.on,
+		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server,
 		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
 		perform: x.locked(func() { x.deliverNow(m) }),
 	}
@@ -139,9 +138,9 @@ func (x *schedule) faults() (moves []move) {
 		}
 		for k, m := range sent {
 			what := fmt.Sprintf("%s: %s on %s; ", letter(i), m.name, m.server)
-			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, on: m.on, text: what + letter(i) + " is paused before it gets the answer."},
+			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, text: what + letter(i) + " is paused before it gets the answer."},
 				func() { x.pause(i); x.deliverNow(m) })
-			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, on: m.on, text: what + "the answer is lost."},
+			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, text: what + "the answer is lost."},
 				func() { m.lose(); x.deliverNow(m) })
 		}
 	}
@@ -168,6 +167,6 @@ func (x *schedule) faults() (moves []move) {
 func (x *schedule) replace(s *server) {
 	x.touch(s.name, true)
 	x.touch(s.name+" connections", true)
-	s.empty()
+	s.mini.FlushAll()
 	x.breakLinks(func(l *link) bool { return l.peer == s })
 }

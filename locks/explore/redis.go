@@ -20,7 +20,6 @@ import (
 // server is one Redis: miniredis, an implementation in Go, with all its data in memory.
 type server struct {
 	name    string
-	real    *realRedis // in place of mini
 	mini    *miniredis.Miniredis
 	scripts map[string]bool // that the server has stored, by SHA-1
 	files   map[string]string
@@ -40,11 +39,7 @@ func startRedis() (*miniredis.Miniredis, error) {
 // openRedis returns a client's connections with a server.
 func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) {
 	// The address is a literal, because a look-up of a name would leave the bubble.
-	url := "redis://127.0.0.1:1"
-	if s.real != nil {
-		url = s.real.url
-	}
-	return redislock.OpenWith(url, 10, func(context.Context, string, string) (net.Conn, error) {
+	return redislock.OpenWith("redis://127.0.0.1:1", 10, func(context.Context, string, string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.clients[client].crashed && !w.over {
@@ -53,21 +48,9 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 		w.touch(s.name+" connections", false)
 		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
 		w.links = append(w.links, l)
-		if s.real != nil {
-			return &clientEnd{link: l}, l.relay(s.real.addr, nil)
-		}
 		s.mini.Server().ServeConn(serverEnd{l})
 		return &clientEnd{link: l}, nil
 	})
-}
-
-// empty deletes all data.
-func (s *server) empty() {
-	if s.real != nil {
-		s.real.empty()
-		return
-	}
-	s.mini.FlushAll()
 }
 
 // parse splits what a client sends into commands: arrays of strings, as RESP writes them.

@@ -21,7 +21,6 @@ type runner struct {
 	backends []string
 	scripts  map[string]string
 	scale    time.Duration // how many times longer leases and waits are
-	pace     time.Duration // how many times longer pauses between two tries are
 }
 
 func newRunner(t Trial) (*runner, error) {
@@ -31,11 +30,11 @@ func newRunner(t Trial) (*runner, error) {
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
 	position := slices.IndexFunc(catalog.Cards(), func(c api.Card) bool { return c.ID == t.Strategy })
-	return &runner{t, position, card.Backends, scripts, scale(card.Backends), 1}, err
+	return &runner{t, position, card.Backends, scripts, scale(card.Backends)}, err
 }
 
-// RedisServers is the number of independent Redis for redlock. A majority of three is two.
-const RedisServers = 3
+// redisServers is the number of independent Redis for redlock. A majority of three is two.
+const redisServers = 3
 
 // run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
 // -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
@@ -65,7 +64,7 @@ func (r *runner) servers() int {
 	case r.Strategy == "redis-multi-servers":
 		return 2
 	case slices.Contains(r.backends, "redlock"):
-		return RedisServers
+		return redisServers
 	case slices.Contains(r.backends, "redis"):
 		return 1
 	}

@@ -151,7 +151,6 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	ctx = locks.WithJitter(ctx, func(below time.Duration) time.Duration {
 		return below * time.Duration(2*maxClients-i) / (2*maxClients + 1)
 	})
-	ctx = locks.WithPace(ctx, x.pace)
 	ctx = locks.WithTracer(ctx, func(_ context.Context, e api.Event) { x.step(i, e.Step) })
 	c.sale = func() {
 		began := time.Now()

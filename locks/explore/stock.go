@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
@@ -96,45 +95,25 @@ func (c connection) ExecContext(_ context.Context, query string, args []driver.N
 	default:
 		return nil, unknown(query)
 	}
-	var failed error
-	if c.w.real != nil {
-		execute = func() { affected, failed = c.w.real.exec(query, values(args)) }
-	}
 	err := c.ask(name, true, execute)
-	return driver.RowsAffected(affected), cmp.Or(err, failed)
+	return driver.RowsAffected(affected), err
 }
 
 func (c connection) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
 	var seen row
-	var failed error
-	read := func() { seen, failed = c.w.readRow() }
+	read := func() { seen = c.w.row }
 	switch {
 	case query == "SELECT version, fence FROM db_stock WHERE id = ?":
 		err := c.ask("read the fence", false, read)
-		return &rows{columns: []string{"version", "fence"}, values: []driver.Value{seen.version, seen.fence}}, cmp.Or(err, failed)
+		return &rows{columns: []string{"version", "fence"}, values: []driver.Value{seen.version, seen.fence}}, err
 	case strings.HasPrefix(query, "SELECT * FROM `db_stock` WHERE `db_stock`.`id` = ?"):
 		err := c.ask("read the stock", false, read)
 		return &rows{
 			columns: []string{"id", "product_code", "stock_code", "count", "version", "fence"},
 			values:  []driver.Value{int64(product), "1001", "001", int64(seen.count), seen.version, seen.fence},
-		}, cmp.Or(err, failed)
+		}, err
 	}
 	return nil, unknown(query)
-}
-
-// readRow returns the row of the product.
-func (w *world) readRow() (row, error) {
-	if w.real != nil {
-		return w.real.row()
-	}
-	return w.row, nil
-}
-
-func values(args []driver.NamedValue) (all []any) {
-	for _, a := range args {
-		all = append(all, a.Value)
-	}
-	return all
 }
 
 func numbers(args []driver.NamedValue) (n []int64) {

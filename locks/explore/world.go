@@ -25,7 +25,6 @@ type world struct {
 	row      row
 	effect   effect   // of the move that is performed
 	watched  *watched // a Redis that may change in this move
-	real     *reality // if the schedule runs on real servers
 	over     bool     // the schedule has ended: the network delivers everything at once
 }
 
@@ -102,10 +101,7 @@ func (w *world) send(m *message) {
 func (m *message) key() string { return m.name + " " + m.server + " " + m.path }
 
 // id names the message in each repetition of the schedule, after the same moves.
-func (m *message) id() string { return m.nth(m.n) }
-
-// nth is the id of the nth message with the same key.
-func (m *message) nth(n int) string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), n) }
+func (m *message) id() string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), m.n) }
 
 // callers returns the code lines that have led here, as a text that is the same in each run.
 func callers() string {
@@ -140,7 +136,7 @@ func (w *world) from(client int) (messages []*message) {
 func (w *world) deliverNow(m *message) {
 	w.take(m)
 	w.effect.sender = m.client
-	if i := slices.IndexFunc(w.redis, func(s *server) bool { return s.name == m.server }); i >= 0 && m.keys != nil && w.real == nil {
+	if i := slices.IndexFunc(w.redis, func(s *server) bool { return s.name == m.server }); i >= 0 && m.keys != nil {
 		w.watched = &watched{w.redis[i], m.keys, w.redis[i].content()}
 	} else {
 		w.touch(m.server, m.writes)

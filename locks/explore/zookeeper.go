@@ -28,7 +28,6 @@ type ensemble struct {
 // session is that of a client. The server ends it after timeout without a packet of the client.
 type session struct {
 	id      int64
-	secret  []byte // the password, if the server is a real one
 	client  int
 	timeout time.Duration
 	last    time.Time
@@ -67,9 +66,6 @@ func (e *ensemble) dial(client int) (net.Conn, error) {
 	}
 	l := &link{w: e.w, client: client, peer: e, changed: make(chan struct{})}
 	e.w.links = append(e.w.links, l)
-	if e.w.real != nil {
-		return &clientEnd{link: l}, l.relay(e.w.real.zk, e.begun)
-	}
 	return &clientEnd{link: l}, nil
 }
 
@@ -91,7 +87,7 @@ func (e *ensemble) message(l *link, b []byte) (m message, waits bool, err error)
 		return m, false, errPacket
 	}
 	if l.session == 0 {
-		return e.connection(l, p, b)
+		return e.connection(l, p)
 	}
 	xid := p.int()
 	o := p.operation(p.int())
@@ -99,9 +95,6 @@ func (e *ensemble) message(l *link, b []byte) (m message, waits bool, err error)
 		return m, false, errPacket
 	}
 	m = message{server: "zookeeper", deliver: func() { e.execute(l, xid, o) }}
-	if e.w.real != nil {
-		m.deliver = func() { e.forward(l, o, b) }
-	}
 	paused := e.w.clients[l.client].paused
 	switch o.kind {
 	case opPing, opClose, opSetWatches:
@@ -134,7 +127,7 @@ func (e *ensemble) forFolders(o operation) bool {
 
 // connection reads the first packet of a connection. It waits if a request of the same session is on
 // its way: the server closes the session's former connection, so it executes the request before, or never.
-func (e *ensemble) connection(l *link, p packet, b []byte) (m message, waits bool, err error) {
+func (e *ensemble) connection(l *link, p packet) (m message, waits bool, err error) {
 	p.int()
 	p.long()
 	timeout, id, password := time.Duration(p.int())*time.Millisecond, p.long(), p.buffer()
@@ -144,9 +137,6 @@ func (e *ensemble) connection(l *link, p packet, b []byte) (m message, waits boo
 	m = message{
 		name: "continue the session", server: "zookeeper", writes: true,
 		deliver: func() { e.connect(l, timeout, id, password) },
-	}
-	if e.w.real != nil {
-		m.deliver = func() { l.forward(b) }
 	}
 	s := e.sessions[id]
 	if s != nil && slices.ContainsFunc(e.w.inFlight, func(m *message) bool { return m.on == s.on }) {
@@ -353,10 +343,6 @@ func (e *ensemble) expire(now time.Time) {
 func (e *ensemble) endSession(id int64) {
 	if s := e.sessions[id]; s != nil {
 		e.w.touch("zookeeper", true)
-		if e.w.real != nil {
-			e.endReally(s)
-			return
-		}
 		e.deleteSession(id)
 		s.on.breakNow()
 	}
@@ -377,7 +363,7 @@ func (e *ensemble) deleteSession(id int64) {
 func (e *ensemble) list() []*session {
 	return slices.DeleteFunc(e.inOrder(), func(s *session) bool {
 		client := e.w.clients[s.client]
-		return client.done && !client.crashed && len(e.owned(s.id)) == 0 && e.w.real == nil
+		return client.done && !client.crashed && len(e.owned(s.id)) == 0
 	})
 }
 
