@@ -1,7 +1,8 @@
-// Package catalog lists all strategies. A new strategy must be added to the function Strategies.
+// Package catalog lists all strategies. A new strategy must be added to the function constructors.
 package catalog
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,71 +30,86 @@ type Backends struct {
 	Lease time.Duration
 }
 
-// Strategies returns all strategies in the order in which they are taught.
-func Strategies(b Backends) []locks.Strategy {
-	ledger := stock.NewLedger(b.DB)
-	guard := func(l locks.Locker) locks.Strategy { return locks.Guard(l, ledger) }
-	return []locks.Strategy{
-		local.None(ledger),
-		guard(local.Mutex()),
-		local.MutexInTx(b.DB),
-		mysqllock.ForUpdate(b.DB),
-		mysqllock.ShareMode(b.DB),
-		mysqllock.VersionNaive(b.DB),
-		mysqllock.Version(b.DB),
-		mysqllock.VersionAdmitted(b.DB),
-		guard(mysqllock.DBRowNaive(b.DB)),
-		mysqllock.DBRowRecursive(b.DB),
-		guard(mysqllock.DBRowCleaned(b.DB, b.Lease)),
-		guard(mysqllock.DBRow(b.DB, b.Lease)),
-		guard(mysqllock.DBRowFair(b.DB, b.Lease)),
-		guard(mysqllock.GetLock(b.DB)),
-		guard(redislock.SetNX(b.Redis)),
-		guard(redislock.SetNXExpire(b.Redis, b.Lease)),
-		guard(redislock.GetSet(b.Redis, b.Lease)),
-		guard(redislock.Expire(b.Redis, b.Lease)),
-		guard(redislock.UUID(b.Redis, b.Lease)),
-		guard(redislock.ThreadID(b.Redis, b.Lease)),
-		guard(redislock.Lua(b.Redis, b.Lease)),
-		guard(redislock.ReentrantLock(b.Redis, b.Lease)),
-		guard(redislock.Watchdog(b.Redis, b.Lease)),
-		guard(redislock.Unrecovered(b.Redis, b.Lease)),
-		guard(redislock.Redis(b.Redis, b.Lease)),
-		guard(redislock.Fair(b.Redis, b.Lease)),
-		guard(redislock.Multi(b.Redis, b.Lease)),
-		guard(redislock.MultiServers(b.Redlock, b.Lease)),
-		guard(redislock.Redlock(b.Redlock, b.Lease)),
-		redislock.Watch(b.Redis, ledger),
-		guard(zklock.Ephemeral(b.ZooKeeper)),
-		guard(zklock.EphemeralWatch(b.ZooKeeper)),
-		guard(zklock.Sequential(b.ZooKeeper)),
-		guard(zklock.NodeZero(b.ZooKeeper)),
-		guard(zklock.WatchNaive(b.ZooKeeper)),
-		guard(zklock.TimeoutGrant(b.ZooKeeper)),
-		guard(zklock.ZK(b.ZooKeeper)),
-		guard(zklock.Mutex(b.ZooKeeper)),
-		guard(zklock.Multi(b.ZooKeeper)),
-		guard(etcdlock.Etcd(b.Etcd, b.Lease)),
-		guard(redislock.CohortRedis(b.Redis, b.Lease)),
-		guard(redislock.CohortRedlock(b.Redlock, b.Lease)),
-		guard(zklock.CohortZK(b.ZooKeeper)),
-		mysqllock.Atomic(b.DB),
-		mysqllock.SkipLocked(b.DB),
-		mysqllock.Buckets(b.DB),
-		mysqllock.Reservation(b.DB, b.Lease),
-		mysqllock.Combining(b.DB),
-		redislock.Stock(b.Redis, b.DB),
+// Constructor builds a strategy on its backends, and connects with none of them.
+type Constructor func(Backends) locks.Strategy
+
+// constructors returns a constructor for each strategy, in the order in which they are taught.
+func constructors() []Constructor {
+	return []Constructor{
+		func(b Backends) locks.Strategy { return local.None(b.ledger()) },
+		func(b Backends) locks.Strategy { return b.guard(local.Mutex()) },
+		func(b Backends) locks.Strategy { return local.MutexInTx(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.ForUpdate(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.ShareMode(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.VersionNaive(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.Version(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.VersionAdmitted(b.DB) },
+		func(b Backends) locks.Strategy { return b.guard(mysqllock.DBRowNaive(b.DB)) },
+		func(b Backends) locks.Strategy { return mysqllock.DBRowRecursive(b.DB) },
+		func(b Backends) locks.Strategy { return b.guard(mysqllock.DBRowCleaned(b.DB, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(mysqllock.DBRow(b.DB, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(mysqllock.DBRowFair(b.DB, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(mysqllock.GetLock(b.DB)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.SetNX(b.Redis)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.SetNXExpire(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.GetSet(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Expire(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.UUID(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.ThreadID(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Lua(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.ReentrantLock(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Watchdog(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Unrecovered(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Redis(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Fair(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Multi(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.MultiServers(b.Redlock, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.Redlock(b.Redlock, b.Lease)) },
+		func(b Backends) locks.Strategy { return redislock.Watch(b.Redis, b.ledger()) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.Ephemeral(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.EphemeralWatch(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.Sequential(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.NodeZero(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.WatchNaive(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.TimeoutGrant(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.ZK(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.Mutex(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.Multi(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return b.guard(etcdlock.Etcd(b.Etcd, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.CohortRedis(b.Redis, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(redislock.CohortRedlock(b.Redlock, b.Lease)) },
+		func(b Backends) locks.Strategy { return b.guard(zklock.CohortZK(b.ZooKeeper)) },
+		func(b Backends) locks.Strategy { return mysqllock.Atomic(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.SkipLocked(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.Buckets(b.DB) },
+		func(b Backends) locks.Strategy { return mysqllock.Reservation(b.DB, b.Lease) },
+		func(b Backends) locks.Strategy { return mysqllock.Combining(b.DB) },
+		func(b Backends) locks.Strategy { return redislock.Stock(b.Redis, b.DB) },
 	}
 }
 
-// Strategy returns the strategy with this id, and false if there is none.
-func Strategy(id string, b Backends) (locks.Strategy, bool) {
-	for _, s := range Strategies(b) {
-		if s.Card().ID == id {
-			return s, true
-		}
+func (b Backends) ledger() *stock.Ledger { return stock.NewLedger(b.DB) }
+
+// guard makes a strategy of a lock.
+func (b Backends) guard(l locks.Locker) locks.Strategy { return locks.Guard(l, b.ledger()) }
+
+// ConstructorOf returns the constructor of the strategy with this id, and false if there is none.
+func ConstructorOf(id string) (Constructor, bool) {
+	all := constructors()
+	i := slices.IndexFunc(all, func(build Constructor) bool { return build(Backends{}).Card().ID == id })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return all[i], true
+}
+
+// Strategies returns all strategies in the order in which they are taught.
+func Strategies(b Backends) []locks.Strategy {
+	var all []locks.Strategy
+	for _, build := range constructors() {
+		all = append(all, build(b))
+	}
+	return all
 }
 
 // Cards returns the cards (descriptions with claims) of all strategies. It needs no backend.

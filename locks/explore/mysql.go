@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"oversell/api"
+	"oversell/locks/catalog"
 	"oversell/stock"
 )
 
@@ -76,6 +77,7 @@ const (
 // which the server ends no lock wait with error 1205. It ends deadlocks as always (error 1213).
 type mysqlExecutor struct {
 	Trial
+	build     catalog.Constructor // of the strategy
 	connector driver.Connector
 	admin     *sql.DB // resets the rows, and asks the server which statements wait
 
@@ -111,7 +113,8 @@ func openMySQL(t Trial) (*mysqlExecutor, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &mysqlExecutor{Trial: t, connector: connector, admin: sql.OpenDB(admin)}
+	build, _ := catalog.ConstructorOf(t.Strategy) // SupportsOnMySQL has found its card
+	x := &mysqlExecutor{Trial: t, build: build, connector: connector, admin: sql.OpenDB(admin)}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
 	if _, err := x.waitForRows(ctx); err != nil {

@@ -88,9 +88,7 @@ func (s *mysqlSchedule) run(choose func([]move) int) (o Outcome, complete bool, 
 	if err := s.reset(s.product, full); err != nil {
 		return o, false, err
 	}
-	if err := s.begin(); err != nil {
-		return o, false, err
-	}
+	s.begin()
 	complete = true
 	for n := 0; ; n++ {
 		moves, err := s.settle()
@@ -116,15 +114,12 @@ func (s *mysqlSchedule) run(choose func([]move) int) (o Outcome, complete bool, 
 }
 
 // begin starts the sales.
-func (s *mysqlSchedule) begin() error {
+func (s *mysqlSchedule) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running, s.writes, s.two, s.count = true, nil, false, s.read
 	for _, c := range s.clients {
-		strategy, ok := catalog.Strategy(s.Strategy, catalog.Backends{DB: c.db, Lease: noTimeout})
-		if !ok {
-			return fmt.Errorf("explore: there is no strategy %q", s.Strategy)
-		}
+		strategy := s.build(catalog.Backends{DB: c.db, Lease: noTimeout})
 		if counter, ok := strategy.(interface {
 			Count(ctx context.Context, product int64) (int, error)
 		}); ok {
@@ -146,7 +141,6 @@ func (s *mysqlSchedule) begin() error {
 			s.change()
 		}()
 	}
-	return nil
 }
 
 func (s *mysqlSchedule) read(ctx context.Context) (count int, err error) {

@@ -17,7 +17,7 @@ import (
 // runner executes schedules of a trial, each from the beginning.
 type runner struct {
 	Trial
-	position int // of the strategy in the catalog
+	build    catalog.Constructor // of the strategy
 	backends []string
 	scripts  map[string]string
 	scale    time.Duration // how many times longer leases and waits are
@@ -29,8 +29,8 @@ func newRunner(t Trial) (*runner, error) {
 	}
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
-	position := slices.IndexFunc(catalog.Cards(), func(c api.Card) bool { return c.ID == t.Strategy })
-	return &runner{t, position, card.Backends, scripts, scale(card.Backends)}, err
+	build, _ := catalog.ConstructorOf(t.Strategy)
+	return &runner{t, build, card.Backends, scripts, scale(card.Backends)}, err
 }
 
 // redisServers is the number of independent Redis for redlock. A majority of three is two.

@@ -142,7 +142,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	}
 	x.close = append(x.close, func() error { return closeDB(db) })
 	b.DB = db
-	strategy := catalog.Strategies(b)[x.position]
+	strategy := x.build(b)
 	c := x.clients[i]
 	x.counter, _ = strategy.(interface {
 		Count(ctx context.Context, product int64) (int, error)
