@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -64,7 +65,7 @@ connect to them without one.
 
 With --metrics, a Prometheus reads the metrics of the replicas each second, on port 9090 if it is
 free. The lab prints the address of its page. With --traces, the replicas trace each request, and
-the lab writes the spans to a file, one JSON object in each line: see docs/observe.md.
+append the spans to a file, one JSON object in each line: see docs/observe.md.
 
 With --share, phones in the network see the pages at port 8300, or at --share ADDRESS. They can
 look and vote, and nothing else. The lab prints their link, also as a QR code.`,
@@ -165,12 +166,11 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	return nil
 }
 
-// config returns the configuration of the lab. stop ends the collector of --traces; it runs after the
-// end of the replicas.
-func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config, stop func() error, err error) {
-	stop = func() error { return nil }
-	if cfg, err = labConfig(errOut); err != nil {
-		return cfg, stop, err
+// config returns the configuration of the lab. It makes a new file for --traces.
+func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
+	cfg, err := labConfig(errOut)
+	if err != nil {
+		return cfg, err
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
@@ -182,25 +182,27 @@ func (f labFlags) config(ctx context.Context, errOut io.Writer) (cfg rig.Config,
 		cfg.Token = f.token
 	}
 	if err := sendable(cfg.Token); err != nil {
-		return cfg, stop, usage("lab: %w", err)
+		return cfg, usage("lab: %w", err)
 	}
 	if f.traces == "" {
-		return cfg, stop, nil
+		return cfg, nil
 	}
-	collector, err := startCollector(ctx, f.traces, cfg.Token, errOut)
+	path, err := filepath.Abs(f.traces)
+	if err == nil {
+		err = os.WriteFile(path, nil, 0o666) //nolint:gosec // the user's choice, as a shell would make it
+	}
 	if err != nil {
-		return cfg, stop, fmt.Errorf("--traces: %w", err)
+		return cfg, fmt.Errorf("--traces: %w", err)
 	}
-	cfg.ReplicaEnv = collector.env()
-	return cfg, collector.close, nil
+	cfg.ReplicaEnv = allTraces(path)
+	return cfg, nil
 }
 
-func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) (err error) {
-	cfg, stop, err := f.config(ctx, errOut)
+func (f labFlags) serve(ctx context.Context, program string, out, errOut io.Writer) error {
+	cfg, err := f.config(errOut)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
 	page, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("page: %w", err)

@@ -118,30 +118,65 @@ func TestPrometheus(t *testing.T) {
 	checkConsole(t, addrs)
 }
 
-// spanLine is a line of the file of --traces.
-type spanLine struct {
-	Trace, Span, Parent, Replica, Name string
-	Start                              time.Time
-	MS                                 float64
-	Attributes                         map[string]any
-	Events                             []struct {
+// span is a line of the file of traces.
+type span struct {
+	Name                string
+	SpanContext, Parent struct{ TraceID, SpanID string }
+	StartTime, EndTime  time.Time
+	Attributes          []attribute
+	Resource            []attribute
+	Events              []struct {
 		Name string
-		AtMS float64 `json:"at_ms"`
+		Time time.Time
 	}
 }
 
+type attribute struct {
+	Key   string
+	Value struct{ Value any }
+}
+
+// valueOf returns the value of an attribute, or "".
+func valueOf(all []attribute, key string) string {
+	for _, a := range all {
+		if a.Key == key {
+			return fmt.Sprint(a.Value.Value)
+		}
+	}
+	return ""
+}
+
+// readSpans returns the spans of a file, by their trace, in the order of their start. The last line may not be
+// complete yet.
+func readSpans(t *testing.T, path string) map[string][]span {
+	t.Helper()
+	traces := map[string][]span{}
+	for line := range strings.Lines(read(t, path)) {
+		var s span
+		if err := json.Unmarshal([]byte(line), &s); err != nil && strings.HasSuffix(line, "\n") {
+			t.Fatalf("%v in %s", err, line)
+		}
+		traces[s.SpanContext.TraceID] = append(traces[s.SpanContext.TraceID], s)
+	}
+	for _, trace := range traces {
+		slices.SortFunc(trace, func(a, b span) int { return a.StartTime.Compare(b.StartTime) })
+	}
+	return traces
+}
+
 // tree returns the spans below a span as docs/observe.md shows them: each in a line, with its events.
-func tree(all []spanLine, parent, indent string) string {
+func tree(all []span, parent, indent string) string {
 	var text strings.Builder
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	for _, s := range all {
-		if s.Parent != parent {
+		if s.Parent.SpanID != parent {
 			continue
 		}
-		_, _ = fmt.Fprintf(&text, "%-16s %6.2f ms", indent+s.Name, s.MS)
+		_, _ = fmt.Fprintf(&text, "%-16s %6.2f ms", indent+s.Name, ms(s.EndTime.Sub(s.StartTime)))
 		for i, e := range s.Events {
-			_, _ = fmt.Fprintf(&text, "%s%s at %.2f ms", map[bool]string{true: "   ", false: ", "}[i == 0], e.Name, e.AtMS)
+			_, _ = fmt.Fprintf(&text, "%s%s at %.2f ms", map[bool]string{true: "   ", false: ", "}[i == 0], e.Name, ms(e.Time.Sub(s.StartTime)))
 		}
-		text.WriteString("\n" + tree(all, s.Span, indent+"  "))
+		text.WriteString("\n" + tree(all, s.SpanContext.SpanID, indent+"  "))
 	}
 	return text.String()
 }
@@ -149,28 +184,20 @@ func tree(all []spanLine, parent, indent string) string {
 // checkTraces compares the trace of a sale in the file with the one in docs/observe.md.
 func checkTraces(t *testing.T, path string) {
 	t.Helper()
-	sales := map[string][]spanLine{} // by their trace
-	for line := range strings.Lines(read(t, path)) {
-		var s spanLine
-		if err := json.Unmarshal([]byte(line), &s); err != nil {
-			t.Fatalf("%v in %s", err, line)
-		}
-		sales[s.Trace] = append(sales[s.Trace], s)
-	}
-	for _, sale := range sales {
-		slices.SortFunc(sale, func(a, b spanLine) int { return a.Start.Compare(b.Start) })
+	traces := readSpans(t, path)
+	for _, sale := range traces {
 		if !strings.HasSuffix(sale[0].Name, " /check/lock") {
 			continue
 		}
-		if sale[0].Attributes["oversell.outcome"] != "sold" || !strings.HasPrefix(sale[0].Replica, "replica-") {
+		if valueOf(sale[0].Attributes, "oversell.outcome") != "sold" || !strings.HasPrefix(valueOf(sale[0].Resource, "service.instance.id"), "replica-") {
 			t.Errorf("the sale is %+v", sale[0])
 		}
 		number := regexp.MustCompile(` *\d+\.\d+ ms`)
-		text := tree(sale, "", "")
+		text := tree(sale, strings.Repeat("0", 16), "")
 		if !strings.Contains(number.ReplaceAllString(read(t, "../docs/observe.md"), ""), number.ReplaceAllString(text, "")) {
 			t.Errorf("docs/observe.md does not have this trace:\n%s", text)
 		}
 		return
 	}
-	t.Errorf("no sale in %d traces", len(sales))
+	t.Errorf("no sale in %d traces", len(traces))
 }

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -29,9 +31,18 @@ type tracing struct {
 	Endpoint  string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	ForTraces string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"`
 	Protocol  string `env:"OTEL_EXPORTER_OTLP_PROTOCOL"`
+	File      string `env:"TRACES_TO"` // of all replicas: each appends its spans
 }
 
-func (t tracing) on() bool {
+// allTraces returns the variables with which a replica appends the spans of all requests to the file
+// at path. With the default queue, a replica under load would drop spans.
+func allTraces(path string) []string {
+	return []string{
+		"TRACES_TO=" + path, "OTEL_TRACES_SAMPLER=parentbased_always_on", "OTEL_BSP_SCHEDULE_DELAY=200", "OTEL_BSP_MAX_QUEUE_SIZE=65536",
+	}
+}
+
+func (t tracing) sends() bool {
 	return !t.Disabled && (t.Exporter == "otlp" || t.Exporter == "" && (t.Endpoint != "" || t.ForTraces != ""))
 }
 
@@ -39,41 +50,69 @@ func (t tracing) check() error {
 	if !slices.Contains([]string{"", "otlp", "none"}, t.Exporter) {
 		return fmt.Errorf("OTEL_TRACES_EXPORTER %s: must be otlp or none", t.Exporter)
 	}
-	if t.on() && !slices.Contains([]string{"", "http/protobuf"}, t.Protocol) {
+	if t.sends() && !slices.Contains([]string{"", "http/protobuf"}, t.Protocol) {
 		return fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL %s: must be http/protobuf, which a collector receives at port 4318", t.Protocol)
 	}
 	return nil
 }
 
-// start returns the tracer of the replica, or nil if traces are off. stop sends the last spans.
+// start returns the tracer of the replica, or nil if traces are off. stop exports the last spans.
 func (t tracing) start(ctx context.Context, replica string, log *slog.Logger) (tracer trace.Tracer, stop func(), err error) {
-	if !t.on() {
-		return nil, func() {}, nil
-	}
-	client, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: time.Second, MaxInterval: 3 * time.Second, MaxElapsedTime: 5 * time.Second,
-	}))
-	if err != nil {
-		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	exporters, closeFile, err := t.exporters(ctx, log)
+	if err != nil || len(exporters) == 0 {
+		return nil, func() {}, err
 	}
 	described, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "oversell"), attribute.String("service.instance.id", replica), attribute.String("service.version", version),
 	), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
+		closeFile()
 		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// A full queue drops spans: a sale never waits for the collector.
-	options := []sdktrace.TracerProviderOption{sdktrace.WithBatcher(&loggedExporter{SpanExporter: client, log: log}), sdktrace.WithResource(described)}
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(described)}
+	for _, e := range exporters {
+		options = append(options, sdktrace.WithBatcher(e)) // a full queue drops spans: a sale never waits for an exporter
+	}
 	if os.Getenv("OTEL_TRACES_SAMPLER") == "" {
 		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sampledShare))))
 	}
 	provider := sdktrace.NewTracerProvider(options...)
-	log.Info("sending traces", "collector", cmp.Or(t.ForTraces, t.Endpoint, "http://localhost:4318"))
 	return provider.Tracer("oversell"), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // the exporter has logged why
+		_ = provider.Shutdown(ctx) // the exporters have logged why
+		closeFile()
 	}, nil
+}
+
+// exporters returns the exporters that the variables turn on: to a collector, to a file, or to both.
+func (t tracing) exporters(ctx context.Context, log *slog.Logger) (all []sdktrace.SpanExporter, closeFile func(), err error) {
+	closeFile = func() {}
+	if t.sends() {
+		client, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: time.Second, MaxInterval: 3 * time.Second, MaxElapsedTime: 5 * time.Second,
+		}))
+		if err != nil {
+			return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+		}
+		log.Info("sending traces", "collector", cmp.Or(t.ForTraces, t.Endpoint, "http://localhost:4318"))
+		all = append(all, &loggedExporter{SpanExporter: client, log: log})
+	}
+	if t.File != "" && !t.Disabled {
+		// The exporter writes each span with one call, so the lines of several replicas do not mix.
+		file, err := os.OpenFile(t.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, nil, fmt.Errorf("TRACES_TO: %w", err)
+		}
+		closeFile = func() { _ = file.Close() }
+		writer, err := stdouttrace.New(stdouttrace.WithWriter(&loggedFile{File: file, log: log}))
+		if err != nil {
+			closeFile()
+			return nil, nil, fmt.Errorf("TRACES_TO: %w", err)
+		}
+		all = append(all, writer)
+	}
+	return all, closeFile, nil
 }
 
 // loggedExporter logs when spans cannot be sent any more, and when they can again: not each failure.
@@ -93,4 +132,21 @@ func (e *loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadO
 		e.log.Info("the collector of traces receives spans again")
 	}
 	return nil
+}
+
+// loggedFile logs the first span that cannot be written.
+type loggedFile struct {
+	*os.File
+	log    *slog.Logger
+	failed sync.Once
+}
+
+// Write returns no error, because the encoder of the exporter would not write again after one.
+func (f *loggedFile) Write(line []byte) (int, error) {
+	if _, err := f.File.Write(line); err != nil {
+		f.failed.Do(func() {
+			f.log.Warn("the file of the traces cannot be written: spans are lost, and sales go on", "error", err)
+		})
+	}
+	return len(line), nil
 }

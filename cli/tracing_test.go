@@ -10,57 +10,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
-
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	spans "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
-
-// receiver is a collector of traces. It keeps the spans that it receives.
-type receiver struct {
-	mu    sync.Mutex
-	spans []*spans.Span
-}
-
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	var batch collector.ExportTraceServiceRequest
-	body, err := io.ReadAll(request.Body)
-	if err == nil {
-		err = proto.Unmarshal(body, &batch)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, resource := range batch.GetResourceSpans() {
-		for _, scope := range resource.GetScopeSpans() {
-			r.spans = append(r.spans, scope.GetSpans()...)
-		}
-	}
-}
-
-// children returns the names of the children of each span, by the name of the span.
-func (r *receiver) children() map[string][]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	names, children := map[string]string{}, map[string][]string{}
-	for _, s := range r.spans {
-		names[string(s.GetSpanId())] = s.GetName()
-	}
-	for _, s := range r.spans {
-		parent := names[string(s.GetParentSpanId())]
-		children[parent] = append(children[parent], s.GetName())
-	}
-	return children
-}
 
 // fill waits until the replica has made the tables, and creates the product.
 func fill(t *testing.T, lab *rig.Rig) {
@@ -128,54 +84,65 @@ func checkDashboard(t *testing.T, replica string) {
 	}
 }
 
-// TestTraces sends a sampled sale through nginx to a replica, and checks the spans of its trace. An
-// unsampled sale makes no span. The metrics count the renewal of the lease.
+// TestTraces sends a sampled sale through nginx to a replica, and checks the spans of its trace, in a file and as a
+// collector receives them. An unsampled sale makes no span. The metrics count the renewal of the lease.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	received := &receiver{}
-	server := httptest.NewServer(received)
+	var received atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		received.Store(r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body))
+	}))
 	defer server.Close()
+	file := filepath.Join(t.TempDir(), "traces.jsonl")
 	lab := rigtest.Start(t, rigtest.Guest(rig.Config{
-		MySQL: true, Redis: 1, Replicas: 1, Nginx: true, Token: "traces",
+		MySQL: true, Redis: 1, Replicas: 1, Nginx: true, Token: "secret-token",
 		ReplicaArgs: []string{"--lease", "300ms"},
-		ReplicaEnv:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_BSP_SCHEDULE_DELAY=100"},
+		ReplicaEnv:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "TRACES_TO=" + file, "OTEL_BSP_SCHEDULE_DELAY=100"},
 	}))
 	fill(t, lab)
-	const id = "0af7651916cd43dd8448eb211c80319c"
+	const id, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	sale := lab.Addresses().Target + "/check/lock?fenced=true&strategy=redis"
-	sell(t, sale, "00-11111111111111111111111111111111-b7ad6b7169203331-00") // its caller does not sample it
-	sell(t, sale+"&hold=250ms", "00-"+id+"-b7ad6b7169203331-01")
-	var children map[string][]string
+	sell(t, sale, "00-11111111111111111111111111111111-"+caller+"-00") // its caller does not sample it
+	sell(t, sale+"&hold=250ms", "00-"+id+"-"+caller+"-01")
+	var traces map[string][]span
 	rigtest.Eventually(t, "the span of the request arrives", func() (bool, string) {
-		children = received.children()
-		return slices.Contains(children[""], "POST /check/lock"), fmt.Sprint(children)
+		traces = readSpans(t, file)
+		arrived := slices.ContainsFunc(traces[id], func(s span) bool { return s.Name == "POST /check/lock" })
+		return arrived && received.Load() != nil, fmt.Sprint(traces)
 	})
-	for parent, want := range map[string]string{"": "POST /check/lock", "POST /check/lock": "acquire hold release", "hold": "UPDATE SELECT UPDATE"} {
+	names, children := map[string]string{caller: "the caller"}, map[string][]string{}
+	for _, s := range traces[id] {
+		names[s.SpanContext.SpanID] = s.Name
+	}
+	events := ""
+	for _, s := range traces[id] {
+		children[names[s.Parent.SpanID]] = append(children[names[s.Parent.SpanID]], s.Name)
+		for _, e := range s.Events {
+			events += e.Name + " "
+		}
+	}
+	for parent, want := range map[string]string{"the caller": "POST /check/lock", "POST /check/lock": "acquire hold release", "hold": "UPDATE SELECT UPDATE"} {
 		if got := strings.Join(children[parent], " "); got != want {
 			t.Errorf("the children of %q are %q, want %q", parent, got, want)
 		}
 	}
-	checkDashboard(t, lab.Addresses().Replicas[0])
-	received.mu.Lock()
-	defer received.mu.Unlock()
-	var attributes, events strings.Builder
-	for _, s := range received.spans {
-		if s.TraceId = s.GetTraceId(); len(s.TraceId) != 16 || string(s.TraceId) == strings.Repeat("\x11", 16) {
-			t.Errorf("span %s belongs to trace %x", s.GetName(), s.TraceId)
-		}
-		attributes.WriteString(s.String())
-		for _, e := range s.GetEvents() {
-			events.WriteString(e.GetName() + " ")
-		}
-	}
 	for _, want := range []string{"renewal", "read", "writing", "written"} {
-		if !strings.Contains(events.String(), want+" ") {
-			t.Errorf("no event %s in %s", want, events.String())
+		if !strings.Contains(events, want+" ") {
+			t.Errorf("no event %s in %s", want, events)
 		}
 	}
-	if strings.Contains(attributes.String(), "traces") {
-		t.Errorf("the token is in a span: %s", attributes.String())
+	if len(traces) != 1 {
+		t.Errorf("%d traces, want that of the sampled sale", len(traces))
 	}
+	text, _ := received.Load().(string)
+	if !strings.HasPrefix(text, "/v1/traces application/x-protobuf ") || !strings.Contains(text, "POST /check/lock") {
+		t.Errorf("the collector received %q", text)
+	}
+	if strings.Contains(read(t, file)+text, "secret-token") {
+		t.Error("the token is in a span")
+	}
+	checkDashboard(t, lab.Addresses().Replicas[0])
 }
 
 // TestTracesWithoutCollector sells while no collector answers. The log says so once.
