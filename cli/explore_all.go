@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
+	"oversell/lab/report"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 	"oversell/locks/explore"
@@ -151,14 +151,7 @@ func recordSearches(newer string) error {
 			x.Sentences[card.ID] = sentences
 		}
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(x); err != nil {
-		return err
-	}
-	return os.WriteFile(recordedSearches, out.Bytes(), 0o644) //nolint:gosec // a document
+	return report.WriteFile(recordedSearches, func(w io.Writer) error { return report.WriteLines(w, x) })
 }
 
 func readSearches() (x explored, err error) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -182,11 +181,7 @@ type judgedPage struct {
 	matrix.Matrix
 }
 
-func (p judgedPage) writeJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	return out.Encode(p)
-}
+func (p judgedPage) writeJSON(w io.Writer) error { return report.WriteLines(w, p) }
 
 func (p judgedPage) writeMarkdown(w io.Writer) error {
 	// Texts of the program on trial stay texts: one line, no markup, no column.

@@ -11,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/report"
 )
 
 // Databases has what was recorded on several versions of MySQL and MariaDB.
@@ -110,9 +111,7 @@ func (all Databases) WriteJSON(w io.Writer, recorded Matrix) error {
 		_, different := d.Compare(recorded)
 		all.Servers[i].Matrix = d.brief(different)
 	}
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	if err := out.Encode(all); err != nil {
+	if err := report.WriteLines(w, all); err != nil {
 		return fmt.Errorf("write the databases: %w", err)
 	}
 	return nil

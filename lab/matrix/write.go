@@ -7,13 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"oversell/lab/report"
 )
 
 // WriteJSON writes the matrix, and the conditions that its verdicts depend on.
 func (m Matrix) WriteJSON(w io.Writer, about About) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	err := out.Encode(struct {
+	err := report.WriteLines(w, struct {
 		Date     string `json:"date"`
 		Machine  string `json:"machine"`
 		Versions string `json:"versions"`
