@@ -69,6 +69,8 @@ func newCoursePage(s *Server) *coursePage {
 		s.show(w, r, "course", Text{"Course", "课程"}, p.lessons[language(r)])
 	})
 	s.routes.HandleFunc("GET /dash/course/{lesson}", p.show)
+	// A bookmark may have the earlier address of lesson 0.
+	s.routes.Handle("GET /dash/first", http.RedirectHandler("/dash/course/00-one-minute", http.StatusMovedPermanently))
 	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
 	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
@@ -108,7 +110,7 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 		return badRequest("trial must be the number of a trial of this lesson that has answers.", "trial 必须是这一课中有选项的实验的编号。")
 	}
 	in := p.trials[name][n].In
-	q := question{Page: "lesson", Topic: "course-" + name, Ask: Text{in["en"].Ask, in["zh"].Ask}}
+	q := question{Topic: "course-" + name, Trial: n, Ask: Text{in["en"].Ask, in["zh"].Ask}}
 	for i, option := range in["en"].Options {
 		q.Options = append(q.Options, Text{option.Text, in["zh"].Options[i].Text})
 	}
@@ -220,6 +222,7 @@ func (p *coursePage) work(ctx context.Context, t *trialState, lang string, cards
 		return err
 	}
 	right, err := results.Right(t.In[lang].Options, cards)
+	p.s.votes.close("course-"+t.Of.EN, t.Index)
 	change(func() { t.Right, t.Said = right, results.Verdicts })
 	return err
 }

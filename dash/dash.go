@@ -70,7 +70,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: hub.New(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: api.Direct()}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "first", "vote", "judge", "problem"} {
+	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "vote", "judge", "problem"} {
 		s.pages[name] = parse(name)
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
@@ -90,7 +90,6 @@ func New(c Config) *Server {
 	newScenarioPage(s)
 	newCoursePage(s)
 	s.votes = newVotes(s)
-	newFirstLesson(s)
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }

@@ -47,7 +47,7 @@ func keys(keys ...string) chromedp.Action {
 // TestKeyboard does the main tasks of each page with the keys alone: Tab, Enter, Space, the arrow keys,
 // and a, b and u on the page Step. No action clicks, and none sets the focus.
 func TestKeyboard(t *testing.T) {
-	rigtest.Nightly(t, "TestRunInABrowser, TestFirstLesson, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestLearnInABrowser, TestPresent of ./dash")
+	rigtest.Nightly(t, "TestRunInABrowser, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestLearnInABrowser, TestPresent of ./dash")
 	page := pageOf(t, ownLab(t))
 	ready := chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery)
 	for _, task := range []struct {
@@ -58,9 +58,6 @@ func TestKeyboard(t *testing.T) {
 		{"run", "/", chromedp.Tasks{
 			ready, tabTo(`form.plan button.go`), keys(kb.Enter), reads(`#verdicts li:nth-child(3)`, "✓ redis"), reads(`#status`, "Finished."),
 		}, `#verdicts`},
-		{"first lesson", "/dash/first", chromedp.Tasks{
-			ready, tabTo(`#predict-broken`), keys(kb.Enter), reads(`.huge-verdict`, "updates lost"),
-		}, `.huge-verdict`},
 		{"break", "/dash/break", chromedp.Tasks{
 			ready, tabTo(`#part-matrix button`), keys(kb.ArrowDown, kb.ArrowRight, kb.ArrowUp),
 			chromedp.WaitReady(`[id="replica-race.none"]:focus`, chromedp.ByQuery), keys(kb.Enter),

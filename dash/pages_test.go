@@ -60,7 +60,6 @@ func fill(t *testing.T, page func(path string) string) {
 	ours := http.Header{"X-Lab-Token": {token}}
 	for _, task := range []struct{ start, form, path, result string }{
 		{"/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", "/", `"/dash/learn/redis"`},
-		{"/dash/first/run", "trial=0&prediction=broken", "/dash/first", "huge-verdict"},
 		{"/dash/shop/start", "scenario=coupon&guard=unique", "/dash/shop", "outcomes"},
 		{"/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "/dash/try", "redis pages"},
 		{"/dash/course/01-overselling/run", "trial=0&choice=1", "/dash/course/01-overselling", `class="said`},

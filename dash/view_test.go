@@ -78,8 +78,6 @@ type mainTask struct {
 func mainTasks() []mainTask {
 	return []mainTask{
 		{"run", "/", chromedp.Tasks{load("loops", "5"), press(`form.plan .go`), reads(`#verdicts li:nth-child(3)`, "✓ redis")}, `#verdicts`},
-		{"first lesson", "/dash/first", chromedp.Tasks{press(`#predict-broken`), reads(`.huge-verdict`, "✗")}, `.huge-verdict`},
-		{"second trial", "/dash/first", chromedp.Tasks{press(`#predict-broken`), reads(`.huge-verdict`, "✓")}, `.huge-verdict`},
 		{"break", "/dash/break", chromedp.Tasks{press(button("race.none")), chromedp.WaitReady(`#part-now .harm`, chromedp.ByQuery)}, `#part-now .harm`},
 		{"result", "/dash/break", chromedp.Tasks{press(`#part-now .harm`), chromedp.WaitReady(`.verdict`, chromedp.ByQuery)}, `.verdict`},
 		{"step", "/dash/step?strategy=none", chromedp.Tasks{
@@ -122,7 +120,7 @@ func stepAll(client string) chromedp.Action {
 // TestVerdictsInView does each main task as a user does, who presses and then only looks: the verdict
 // must be in view without scrolling, in both styles.
 func TestVerdictsInView(t *testing.T) {
-	rigtest.Nightly(t, "TestRunInABrowser, TestFirstLesson, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestStrategyFirst, TestCourse of ./dash")
+	rigtest.Nightly(t, "TestRunInABrowser, TestBreakInABrowser, TestStepIntoALostUpdate, TestTryByHand, TestScenariosInABrowser, TestStrategyFirst, TestCourse of ./dash")
 	t.Parallel()
 	for _, c := range []struct {
 		screen

@@ -26,8 +26,9 @@ type votes struct {
 
 type question struct {
 	ID      string // differs for each question, so that a late vote does not count for the next one
-	Page    string // the template of the page that asks; this page shows the votes
-	Topic   string // of the page that asks
+	Topic   string // of the lesson's page, which shows the votes
+	Trial   int    // the index of the trial in the lesson
+	Closed  bool   // the trial has a result
 	Ask     Text
 	Options []Text
 }
@@ -53,7 +54,7 @@ func newVotes(s *Server) *votes {
 // all returns the messages that draw the page of a phone. The hub's mutex must be locked.
 func (v *votes) all() []hub.Message { return []hub.Message{v.s.part("vote", "question", v.open)} }
 
-// ask opens a question in place of the one before. Without options, no question is open.
+// ask opens a question in place of the one before.
 func (v *votes) ask(q question) {
 	q.ID = rand.Text()
 	var before question
@@ -62,14 +63,22 @@ func (v *votes) ask(q question) {
 		return v.all()
 	})
 	if before.Topic != q.Topic && before.Topic != "" {
-		v.show(before.Page, before.Topic)
+		v.show(before.Topic)
 	}
-	v.show(q.Page, q.Topic)
+	v.show(q.Topic)
 }
 
-// show shows the votes on the page that asks, or that asked before.
-func (v *votes) show(page, topic string) {
-	v.s.hub.Send(topic, func() []hub.Message { return []hub.Message{v.s.part(page, "tally", v.count(topic))} })
+// close ends the vote on a trial, because its result shows.
+func (v *votes) close(topic string, trial int) {
+	v.s.hub.Send("vote", func() []hub.Message {
+		v.open.Closed = v.open.Closed || v.open.Topic == topic && v.open.Trial == trial
+		return v.all()
+	})
+}
+
+// show shows the votes on the page of the lesson that asks, or that asked before.
+func (v *votes) show(topic string) {
+	v.s.hub.Send(topic, func() []hub.Message { return []hub.Message{v.s.part("lesson", "tally", v.count(topic))} })
 }
 
 func (v *votes) vote(_ context.Context, req request) error {
@@ -77,13 +86,13 @@ func (v *votes) vote(_ context.Context, req request) error {
 	if err != nil {
 		return badRequest("Open the page Vote first, and allow cookies: each phone votes once.", "请先打开投票页并允许 Cookie：每部手机投一票。")
 	}
-	var page, topic string
+	var topic string
 	v.s.hub.Send("vote", func() []hub.Message {
-		page, topic = v.open.Page, v.open.Topic
+		topic = v.open.Topic
 		option, errOption := strconv.Atoi(req.Form.Get("option"))
 		_, known := v.by[voter.Value]
 		switch {
-		case req.Form.Get("question") != v.open.ID || len(v.open.Options) == 0:
+		case req.Form.Get("question") != v.open.ID || len(v.open.Options) == 0 || v.open.Closed:
 			err = reject(http.StatusConflict, "This question is closed.", "这个问题已经结束。")
 		case errOption != nil || option < 1 || option > len(v.open.Options):
 			err = badRequest("option must be 1 to %d.", "option 必须是 1 到 %d。", len(v.open.Options))
@@ -95,7 +104,7 @@ func (v *votes) vote(_ context.Context, req request) error {
 		return nil
 	})
 	if err == nil {
-		v.show(page, topic)
+		v.show(topic)
 	}
 	return err
 }

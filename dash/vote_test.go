@@ -13,18 +13,20 @@ import (
 )
 
 // TestVote votes from three phones. The projector's page must show the votes, also after a phone has
-// changed its vote, and no votes for the next question. On the phones, the question and all answers are
+// changed its vote, and no votes for the next question. A result ends the vote. On the phones, the question and all answers are
 // in view, also in Chinese.
 func TestVote(t *testing.T) {
-	projector := browser(t)
-	do(t, projector, chromedp.Navigate(address("/dash/first")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`.predict`, "1 / 4"))
+	page, projector := pageOf(t, testLab), browser(t)
+	ask := func(trial string) chromedp.Action { return press(`#part-trial-` + trial + ` [name=ask]`) }
+	do(t, projector, chromedp.Navigate(page("/")), press(`a[href="/dash/course/00-one-minute"]`), reads(`h1`, "One minute"),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), ask("0"))
 	var phones []window
 	for i := range 3 {
 		phone, legend := browser(t), "No lock."
 		if i == 1 {
 			phone, legend = browser(t, "zh-CN"), "不加锁"
 		}
-		do(t, phone, screens()[2].look("light"), chromedp.Navigate(testLab.Addresses().Target+"/dash/vote"), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`.vote legend`, legend), visible(`.vote`))
+		do(t, phone, screens()[2].look("light"), chromedp.Navigate(strings.TrimSuffix(page("/dash/vote"), "#token="+token)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`.vote legend`, legend), visible(`.vote`))
 		phones = append(phones, phone)
 	}
 	for i, option := range []string{"#option-1", "#option-1", "#option-2"} {
@@ -35,27 +37,32 @@ func TestVote(t *testing.T) {
 	accessible(t, phones[0], axe(t), "a vote")
 	pictures(t, phones[0], "vote")
 	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "1"), reads(`.tally dd:nth-of-type(2)`, "2"))
-	do(t, projector, press("#predict-broken"), reads(`.huge-verdict .huge`, "updates lost"))
+	do(t, projector, press("#trial-0-1"), press(`#part-trial-0 .go`), reads(`#part-trial-0 .said`, "The class was right"))
+	do(t, phones[1], reads(`#part-question`, "现在没有问题"))
+	do(t, projector, ask("1"), chromedp.WaitNotPresent(`.tally`, chromedp.ByQuery))
 	do(t, phones[2], reads(`.vote legend`, "only one replica"))
-	do(t, projector, chromedp.WaitNotPresent(`.tally`, chromedp.ByQuery), press(`#predict-holds`), reads(`.predict`, "3 / 4"))
 }
 
 // TestViewers checks that phones may look and vote, and nothing else, even with the token.
 func TestViewers(t *testing.T) {
 	page := dash.New(dash.Config{Lab: testLab.Addresses(), Share: "http://192.0.2.1:8300/dash/vote"})
 	defer page.Close()
-	phones := httptest.NewServer(page.Viewers())
+	class, phones := httptest.NewServer(page), httptest.NewServer(page.Viewers())
+	defer class.Close()
 	defer phones.Close()
+	if status := post(t, class.URL+"/dash/course/00-one-minute/ask", form{"trial": {"0"}}, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
+		t.Fatalf("ask: %d", status)
+	}
 	for _, c := range []struct {
 		method, path, form string
 		status             int
 		body               string
 	}{
 		{"GET", "/dash/vote", "", 200, "What do you predict?"},
-		{"GET", "/dash/first", "", 200, "http://192.0.2.1:8300/dash/vote"},
+		{"GET", "/dash/course/00-one-minute", "", 200, "http://192.0.2.1:8300/dash/vote"},
 		{"GET", "/", "", 200, "Which locks oversell?"},
 		{"POST", "/dash/run/start", "strategy=none", 403, "look and vote"},
-		{"POST", "/dash/first/run", "trial=0&prediction=holds", 403, "look and vote"},
+		{"POST", "/dash/course/00-one-minute/run", "trial=0&choice=1", 403, "look and vote"},
 		{"DELETE", "/dash/vote", "", 405, ""},
 		{"POST", "/dash/vote", "question=x&option=1", 400, "allow cookies"},
 	} {
