@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -212,11 +213,7 @@ func (p *coursePage) work(ctx context.Context, t *trialState, lang string, cards
 		return err
 	}
 	output := &liveOutput{show: func(text string) { change(func() { t.Output = text }) }}
-	runner := course.Runner{
-		Program: cmp.Or(p.s.Program, p.s.Binary), Target: p.s.Lab.Target, Replicas: p.s.Lab.Replicas, Token: p.s.Lab.Token,
-		Lang: lang, Quick: p.s.QuickLessons, Output: output, Progress: output,
-	}
-	results, err := runner.Run(ctx, t.In["en"].Commands)
+	results, err := p.s.runner(lang, output).Run(ctx, t.In["en"].Commands)
 	output.flush()
 	if err != nil {
 		return err
@@ -225,6 +222,14 @@ func (p *coursePage) work(ctx context.Context, t *trialState, lang string, cards
 	p.s.votes.close("course-"+t.Of.EN, t.Index)
 	change(func() { t.Right, t.Said = right, results.Verdicts })
 	return err
+}
+
+// runner returns a Runner whose commands print in the language lang.
+func (s *Server) runner(lang string, output io.Writer) course.Runner {
+	return course.Runner{
+		Program: cmp.Or(s.Program, s.Binary), Target: s.Lab.Target, Replicas: s.Lab.Replicas, Token: s.Lab.Token,
+		Lang: lang, Quick: s.QuickLessons, Output: output, Progress: output,
+	}
 }
 
 // liveOutput shows what the commands print, at most five times a second.

@@ -3,18 +3,14 @@ package dash
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
@@ -116,12 +112,9 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 	if len(selected) > 0 {
 		args = append(args, "--hazard", strings.Join(selected, ","))
 	}
-	cmd := exec.CommandContext(ctx, cmp.Or(p.s.Program, p.s.Binary), append(args, "--", command)...) //nolint:gosec // with the token, a teacher runs a command on this machine
-	cmd.Args[0] = "oversell"                                                                         // in the command lines of the report
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 30 * time.Second
 	const wide = 5000 // columns, so that no line is folded
-	cmd.Env = append(os.Environ(), fmt.Sprintf("COLUMNS=%d", wide), "LC_ALL="+cmp.Or(map[string]string{"zh": "zh_CN.UTF-8"}[lang], "C.UTF-8"))
+	cmd := p.s.runner(lang, nil).Process(ctx, wide, append(args, "--", command)...)
+	cmd.Args[0] = "oversell" // in the command lines of the report
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.StdoutPipe()
