@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // adoptStrays makes this process the parent of all its descendants whose parents have ended. A
@@ -36,20 +35,11 @@ func killStrays() error {
 // children returns the processes whose parent is this process, without the lab's reaper, which ends
 // by itself.
 func children() (pids []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	parent := strconv.Itoa(os.Getpid())
-	for _, file := range stats {
-		text, err := os.ReadFile(file) //nolint:gosec // of the kernel
-		if err != nil {
-			continue // it has ended
-		}
-		end := bytes.LastIndexByte(text, ')') // the name may contain spaces
-		fields := bytes.Fields(text[end+1:])
-		if len(fields) < 2 || string(fields[1]) != parent || bytes.Contains(text[:end+1], []byte("(lab-reaper)")) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
-			pids = append(pids, pid)
+	all, _ := procfs.AllProcs()
+	for _, proc := range all {
+		stat, err := proc.Stat() // an error means that it has ended
+		if err == nil && stat.PPID == os.Getpid() && stat.Comm != "lab-reaper" {
+			pids = append(pids, proc.PID)
 		}
 	}
 	return pids

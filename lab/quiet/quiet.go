@@ -4,11 +4,10 @@ package quiet
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Limit is the share of the cores that other processes may take during a measurement.
@@ -41,35 +40,24 @@ func Check(others float64) error {
 		"its figures must not be recorded; end the other programs and start again", 100*others, runtime.NumCPU(), 100*Limit)
 }
 
-// Now reads the CPU times of this machine. It needs /proc/stat, which only Linux has.
+// Now reads the CPU times of this machine, from /proc/stat, which only Linux has.
 func Now() (Times, error) {
-	text, err := os.ReadFile("/proc/stat")
+	proc, err := procfs.NewDefaultFS()
+	var stat procfs.Stat
+	if err == nil {
+		stat, err = proc.Stat()
+	}
 	if err != nil {
 		return Times{}, fmt.Errorf("this system does not report the CPU time of all processes: %w", err)
 	}
-	return parse(string(text))
+	return times(stat.CPUTotal), nil
 }
 
-// parse reads the first line: cpu user nice system idle iowait irq softirq steal ...
-func parse(text string) (t Times, err error) {
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return t, fmt.Errorf("/proc/stat begins with %q instead of the times of all cores", line)
-	}
-	for i, name := range []string{"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"} {
-		n, err := strconv.ParseInt(fields[i+1], 10, 64)
-		if err != nil {
-			return Times{}, fmt.Errorf("/proc/stat: %w", err)
-		}
-		d := time.Duration(n) * 10 * time.Millisecond // the unit on all systems that Go supports
-		t.Total += d
-		switch name {
-		case "idle", "iowait":
-		case "irq", "softirq": // mostly caused by the packets of the load itself
-		default:
-			t.Busy += d
-		}
-	}
-	return t, nil
+// times leaves the interrupts out of Busy: most are caused by the packets of the load itself.
+func times(cpu procfs.CPUStat) Times {
+	busy := cpu.User + cpu.Nice + cpu.System + cpu.Steal
+	all := busy + cpu.Idle + cpu.Iowait + cpu.IRQ + cpu.SoftIRQ
+	return Times{Busy: seconds(busy), Total: seconds(all)}
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 func TestOthers(t *testing.T) {
@@ -39,16 +41,12 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestTimes(t *testing.T) {
 	t.Parallel()
-	got, err := parse("cpu  100 10 50 800 40 5 15 20 7 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n")
-	if want := (Times{Busy: 1800 * time.Millisecond, Total: 10400 * time.Millisecond}); err != nil || got != want {
-		t.Errorf("parse = %+v, %v, want %+v", got, err, want)
-	}
-	for _, bad := range []string{"", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8 9", "cpu a b c d e f g h"} {
-		if _, err := parse(bad); err == nil {
-			t.Errorf("parse(%q) succeeded", bad)
-		}
+	cpu := procfs.CPUStat{User: 1, Nice: 0.1, System: 0.5, Idle: 8, Iowait: 0.4, IRQ: 0.05, SoftIRQ: 0.15, Steal: 0.2, Guest: 0.07}
+	got := times(cpu)
+	if want := (Times{Busy: 1800 * time.Millisecond, Total: 10400 * time.Millisecond}); got.Busy.Round(time.Millisecond) != want.Busy || got.Total.Round(time.Millisecond) != want.Total {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package rig
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 const tailLines, tailBytes = 15, 4096
@@ -152,18 +150,3 @@ func (p *process) tail() string {
 	lines = lines[max(0, len(lines)-tailLines):]
 	return "  " + strings.Join(lines, "\n  ")
 }
-
-// groupTimeout limits the wait for a signal's effect: even SIGKILL takes effect a moment later.
-const groupTimeout = 2 * time.Second
-
-func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
-
-func awaitGroup(pid int) {
-	for end := time.Now().Add(groupTimeout); groupRuns(pid) && time.Now().Before(end); {
-		time.Sleep(2 * time.Millisecond)
-	}
-	removeClockShare(pid)
-}
-
-// groupExists reports whether the group has a process, even a zombie.
-func groupExists(pid int) bool { return !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH) }
