@@ -1,14 +1,17 @@
 package rig
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/alicebob/miniredis/v2/proto"
 )
 
 const gateType = "gate"
@@ -123,48 +126,23 @@ func (g *commandGate) passes(command []byte) bool {
 // commandLength returns the length of the first command of Redis in data, or 0 if the command is
 // not complete. Data that are no command count as a whole: the gate was opened in mid-command.
 func commandLength(data []byte) int {
-	line, at := lineOf(data, 0)
-	if at == 0 {
+	command, err := proto.Read(bufio.NewReader(bytes.NewReader(data)))
+	switch {
+	case errors.Is(err, io.EOF):
 		return 0
-	}
-	words, err := strconv.Atoi(strings.TrimPrefix(line, "*"))
-	if err != nil || !strings.HasPrefix(line, "*") {
+	case err != nil || data[0] != '*':
 		return len(data)
 	}
-	for range words {
-		line, next := lineOf(data, at)
-		if next == 0 {
-			return 0
-		}
-		length, err := strconv.Atoi(strings.TrimPrefix(line, "$"))
-		if err != nil || length < 0 {
-			return len(data)
-		}
-		if at = next + length + len("\r\n"); at > len(data) {
-			return 0
-		}
-	}
-	return at
-}
-
-// lineOf returns the line that begins at a position, and the position after it, or 0 without an end.
-func lineOf(data []byte, at int) (line string, next int) {
-	end := bytes.Index(data[at:], []byte("\r\n"))
-	if end < 0 {
-		return "", 0
-	}
-	return string(data[at : at+end]), at + end + len("\r\n")
+	return len(command)
 }
 
 // commandName returns the first word of a command, such as DEL.
 func commandName(command []byte) string {
-	_, at := lineOf(command, 0)
-	if at == 0 {
+	words, err := proto.ReadStrings(string(command))
+	if err != nil || len(words) == 0 {
 		return ""
 	}
-	_, at = lineOf(command, at)
-	name, _ := lineOf(command, at)
-	return strings.ToUpper(name)
+	return strings.ToUpper(words[0])
 }
 
 // HeldCommand is a command of Redis that a link holds back.
