@@ -15,18 +15,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// jaas is read by ZooKeeper, and by its own client: it takes the user and the password for each. This
-// client can pass a digest only by hand, so it logs in by SASL. The server then gives it all rights.
-const jaas = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_%[1]s="%[2]s"; };
-Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="%[1]s" password="%[2]s"; };
-`
-
-// addLogin returns the options of ZooKeeper for Config.Login.
+// addLogin returns the options of ZooKeeper for Config.Login. The server reads jaas.conf, and so does ZooKeeper's own
+// client. That client can pass a digest only by hand, so it logs in by SASL. The server then gives it all rights.
 func (r *Rig) addLogin(s *Server) []string {
 	if !r.cfg.Login {
 		return nil
 	}
-	r.addrs.JAAS = s.write("jaas.conf", fmt.Sprintf(jaas, labUser, r.secrets.user))
+	r.addrs.JAAS = s.conf("jaas.conf", map[string]any{"User": labUser, "Password": r.secrets.user})
 	return []string{
 		"-Djava.security.auth.login.config=" + r.addrs.JAAS,
 		"-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",

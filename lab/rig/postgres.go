@@ -13,39 +13,6 @@ import (
 	"oversell/lab/backend"
 )
 
-// postgresUsers lets the role oversell in, with its password in clear text, which does not leave the machine. The
-// role is no superuser, so it can't write files.
-const postgresUsers = "host oversell oversell 127.0.0.1/32 password\n"
-
-// postgresConf keeps everything in the data folder. Kill removes no shared memory, so the segments of
-// parallel queries are files, and the one segment that PostgreSQL insists on is in a namespace that
-// ends with its processes: see childAttr.
-const postgresConf = `hba_file = '%s'
-listen_addresses = '127.0.0.1'
-port = %s
-unix_socket_directories = ''
-dynamic_shared_memory_type = mmap
-shared_buffers = 16MB
-max_connections = 400
-fsync = %s
-`
-
-// pgbouncerConf gives a connection of the server to a client for one transaction, and then to the
-// next client: https://www.pgbouncer.org/features.html
-const pgbouncerConf = `[databases]
-oversell = host=127.0.0.1 port=%s dbname=oversell user=oversell
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %s
-unix_socket_dir =
-auth_type = plain
-auth_file = %s
-pool_mode = transaction
-max_client_conn = 400
-default_pool_size = 100
-ignore_startup_parameters = extra_float_digits
-`
-
 // addPostgres adds PostgreSQL and a pgbouncer before it. Neither runs as root: then another user owns their
 // data and can read their folders. DANGER: root must write no file into a folder of another user, who could put
 // a link there.
@@ -55,8 +22,7 @@ func (r *Rig) addPostgres(found programs) {
 	pg := r.newServer("postgres", filepath.Join(found.postgres, "postgres"), 0)
 	pg.owner = owner
 	data := pg.mkdir("data")
-	fsync := map[bool]string{true: "on", false: "off"}[r.cfg.Fsync]
-	conf := pg.write("postgresql.conf", fmt.Sprintf(postgresConf, pg.write("pg_hba.conf", postgresUsers), pg.port(), fsync))
+	conf := pg.conf("postgresql.conf", map[string]any{"Users": pg.conf("pg_hba.conf", nil), "Port": pg.port(), "Fsync": r.cfg.Fsync})
 	// In single-user mode, one statement a line comes from standard input.
 	pg.write("setup.sql", "CREATE ROLE oversell LOGIN PASSWORD '"+r.secrets.user+"'\nCREATE DATABASE oversell OWNER oversell\n")
 	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
@@ -65,7 +31,7 @@ func (r *Rig) addPostgres(found programs) {
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
 	users := pooler.write("users.txt", fmt.Sprintf("%q %q\n", labUser, r.secrets.user))
-	pooler.args = []string{pooler.write("pgbouncer.ini", fmt.Sprintf(pgbouncerConf, pg.port(), pooler.port(), users))}
+	pooler.args = []string{pooler.conf("pgbouncer.ini", map[string]any{"Server": pg.port(), "Port": pooler.port(), "Users": users})}
 
 	r.check(pg.show(owner, "postgresql.conf", "pg_hba.conf", "setup.sql"))
 	r.check(pooler.show(owner, "pgbouncer.ini", "users.txt"))

@@ -3,21 +3,7 @@ package rig
 import (
 	"context"
 	_ "embed" // for prometheus.html
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 )
-
-// prometheusConf scrapes the replicas. Its label instance is the name of the replica, which a restart
-// keeps.
-const prometheusConf = `global:
-  scrape_interval: 1s
-  scrape_timeout: 1s
-scrape_configs:
-  - job_name: oversell
-    static_configs:
-`
 
 // console is a page of Prometheus that shows the panels of the dashboard for Grafana.
 //
@@ -30,17 +16,10 @@ const consolePath = "/consoles/oversell.html"
 // addPrometheus adds a Prometheus, which scrapes the replicas. The replicas must have been added.
 func (r *Rig) addPrometheus(program string) {
 	s := r.newServer("prometheus", program, r.cfg.Ports.Prometheus)
-	var conf strings.Builder
-	conf.WriteString(prometheusConf)
-	for _, replica := range r.replicas {
-		_, _ = fmt.Fprintf(&conf, "      - targets: [%q]\n        labels: {instance: %s}\n", replica.addr, replica.name)
-	}
 	consoles := s.mkdir("consoles")
-	if err := os.WriteFile(filepath.Join(consoles, filepath.Base(consolePath)), []byte(console), 0o600); err != nil {
-		r.check(fmt.Errorf("rig: %w", err))
-	}
+	s.write(consolePath, console)
 	s.args = []string{
-		"--config.file", s.write("prometheus.yml", conf.String()), "--storage.tsdb.path", s.mkdir("data"),
+		"--config.file", s.conf("prometheus.yml", r.replicas), "--storage.tsdb.path", s.mkdir("data"),
 		"--web.listen-address", s.addr, "--web.console.templates", consoles, "--web.console.libraries", consoles, "--log.level", "warn",
 	}
 	// The replicas and their backends need the other cores.

@@ -39,21 +39,6 @@ func (r *Rig) addRedisReplica(found programs) {
 	s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 }
 
-// redisConf is the configuration that other users must not read. It removes commands that can write
-// files as the lab's owner: CONFIG SET dir moves the next dump, MODULE LOAD runs a library. Since
-// version 7, Redis refuses such commands by default.
-const redisConf = `requirepass %[1]s
-masterauth %[1]s
-rename-command CONFIG ""
-rename-command MODULE ""
-rename-command DEBUG ""
-`
-
-// redisUser is a user with no more rights than a replica needs, for a lab with certificates: the locks, PING,
-// and the statistics of commands.
-const redisUser = `user %[2]s on >%[1]s ~* &* +@all -@admin -@dangerous +info
-`
-
 // newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
 func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
@@ -62,13 +47,9 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		s.env = environment(found.clock.env(s.clock)...)
 		r.check(s.SetClock(0))
 	}
-	conf := fmt.Sprintf(redisConf, r.secrets.user)
-	if r.cfg.Certificates != nil {
-		conf += fmt.Sprintf(redisUser, r.secrets.user, labUser)
-	}
-	if r.cfg.Fsync {
-		conf += "appendonly yes\nappendfsync always\n"
-	}
+	conf := s.conf("redis.conf", map[string]any{
+		"User": labUser, "Password": r.secrets.user, "TLS": r.cfg.Certificates != nil, "Fsync": r.cfg.Fsync,
+	})
 	s.args = append(redisArgs(s, conf), more...)
 	r.backends = append(r.backends, s)
 	return s
@@ -76,8 +57,7 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 
 func redisArgs(s *Server, conf string) []string {
 	return []string{
-		s.write("redis.conf", conf),
-		"--port", s.port(), "--bind", loopback, "--dir", s.dir,
+		conf, "--port", s.port(), "--bind", loopback, "--dir", s.dir,
 		"--save", "", "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
 	}

@@ -21,31 +21,6 @@ const (
 // SentinelMaster is the name that the Sentinels give to their master.
 const SentinelMaster = "oversell"
 
-// topologyConf lets a Sentinel configure its Redis, in contrast to redisConf. CONFIG SET, MODULE and DEBUG
-// are refused: they could write files as the lab's owner.
-const topologyConf = `user default on >%[1]s ~* &* ` + dataRights + `
-masterauth %[1]s
-`
-
-// dataRights are the rights of topologyConf. A Sentinel has no commands that write other files.
-const (
-	dataRights     = "+@all -module -debug -config|set"
-	sentinelRights = "+@all"
-)
-
-// sentinelConf needs a majority of the three to fail over, a second after the master's last answer. If two
-// Sentinels ask for votes at once, the next try comes after twice the time of failover-timeout. The
-// Sentinels themselves require the password, or every user of the machine could replace the master.
-const sentinelConf = `requirepass %[1]s
-sentinel monitor %[2]s %[3]s %[4]s 2
-sentinel auth-user %[2]s %[5]s
-sentinel auth-pass %[2]s %[1]s
-sentinel sentinel-user %[5]s
-sentinel sentinel-pass %[1]s
-sentinel down-after-milliseconds %[2]s 1000
-sentinel failover-timeout %[2]s 2000
-`
-
 // IsOfTopology reports whether a server has this name because it is a Redis behind Sentinel or in a cluster.
 func IsOfTopology(name string) bool {
 	return name == "redis-master" || strings.HasPrefix(name, "redis-replica-") || strings.HasPrefix(name, "redis-node-")
@@ -60,34 +35,31 @@ func (r *Rig) addTopology(found programs) {
 	}
 }
 
-// parties returns a user for each Redis, Sentinel and replica of a lab with Sentinel, with the password of
-// the default user. If a server switches such a user off, the user cannot reach it: see fault.Masters.Split.
-func (r *Rig) parties(rights string) (conf string) {
+// parties returns the names of each Redis, Sentinel and replica of a lab with Sentinel. Each has a user of its
+// name, with the password of the default user. If a server switches such a user off, the user cannot reach it:
+// see fault.Masters.Split.
+func (r *Rig) parties() []string {
 	names := []string{"redis-master", "redis-replica-1", "redis-replica-2", "sentinel-1", "sentinel-2", "sentinel-3"}
 	for i := range r.cfg.Replicas {
 		names = append(names, fmt.Sprintf("replica-%d", i+1))
 	}
-	for _, name := range names {
-		conf += fmt.Sprintf("user %s on >%s ~* &* %s\n", name, r.secrets.user, rights)
-	}
-	return conf
+	return names
 }
 
 func (r *Rig) addSentinels(found programs) {
-	// Any of them may become a replica of another.
-	dataConf := func(name string) string { return r.parties(dataRights) + "masteruser " + name + "\n" }
 	writes := []string{"--min-replicas-to-write", fmt.Sprint(r.cfg.RedisMinReplicas), "--min-replicas-max-lag", "1"}
-	master := r.addRedisOf(found, "redis-master", dataConf("redis-master"), writes...)
+	master := r.addRedisOf(found, "redis-master", writes...)
 	for i := range 2 {
-		name := fmt.Sprintf("redis-replica-%d", i+1)
-		s := r.addRedisOf(found, name, dataConf(name), append(writes, "--replicaof", loopback+" "+master.port())...)
+		s := r.addRedisOf(found, fmt.Sprintf("redis-replica-%d", i+1), append(writes, "--replicaof", loopback+" "+master.port())...)
 		s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 	}
 	var addrs []string
 	for i := range 3 {
 		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
-		conf := r.parties(sentinelRights) + fmt.Sprintf(sentinelConf, r.secrets.user, SentinelMaster, loopback, master.port(), s.name)
-		s.args = []string{s.write("sentinel.conf", conf), "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
+		conf := s.conf("sentinel.conf", map[string]any{
+			"Name": s.name, "Password": r.secrets.user, "Parties": r.parties(), "Master": SentinelMaster, "Port": master.port(),
+		})
+		s.args = []string{conf, "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
 		// A Sentinel that starts too early does not look for replicas again for 10 s.
 		s.prepare = func(ctx context.Context) error {
 			return awaitNil(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
@@ -104,7 +76,7 @@ func (r *Rig) addRedisNodes(found programs) {
 	for i := range 6 {
 		port, err := r.ports.take(0)
 		r.check(err)
-		s := r.addRedisOf(found, fmt.Sprintf("redis-node-%d", i+1), "",
+		s := r.addRedisOf(found, fmt.Sprintf("redis-node-%d", i+1),
 			"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(port), "--cluster-node-timeout", "2000")
 		addrs = append(addrs, s.addr)
 	}
@@ -117,10 +89,14 @@ func asParty(address, name string) string {
 }
 
 // addRedisOf adds a Redis of a topology, without persistence.
-func (r *Rig) addRedisOf(found programs, name, conf string, more ...string) *Server {
+func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
+	values := map[string]any{"Name": "", "Password": r.secrets.user, "Parties": []string(nil)}
+	if r.cfg.RedisTopology == RedisSentinel {
+		values["Name"], values["Parties"] = name, r.parties()
+	}
 	// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
-	s.args = append(redisArgs(s, fmt.Sprintf(topologyConf, r.secrets.user)+conf), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
+	s.args = append(redisArgs(s, s.conf("topology.conf", values)), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
 	s.args = append(s.args, more...)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.backends = append(r.backends, s)

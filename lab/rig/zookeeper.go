@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	_ "embed" // for the logging configurations
 	"errors"
 	"fmt"
 	"os"
@@ -15,48 +14,6 @@ import (
 
 // tickTime allows session timeouts of 1 s: a dead holder's session ends soon.
 const tickTime = 500 * time.Millisecond
-
-// zooCfg takes the tick in ms, and twice the tick. The extended types are nodes with a TTL, which the
-// exercise znodes shows.
-const zooCfg = `tickTime=%d
-minSessionTimeout=%d
-maxSessionTimeout=60000
-clientPortAddress=` + loopback + `
-clientPort=%s
-dataDir=%s
-maxClientCnxns=0
-admin.enableServer=false
-4lw.commands.whitelist=srvr,mntr,cons,wchs,wchp
-extendedTypesEnabled=true
-`
-
-// ensembleCfg is added for a member of an ensemble. Its numbers are ticks. initLimit limits the
-// time to reach the leader and copy its data, syncLimit the lag of a connected member. A leader
-// that has no majority for syncLimit (3 s here) gives up.
-const ensembleCfg = `initLimit=10
-syncLimit=6
-`
-
-// secureCfg is added for TLS. It takes the host:port, the file with the certificate and its key, and
-// the file with the authority of the clients.
-const secureCfg = `serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
-secureClientPortAddress=` + loopback + `
-secureClientPort=%s
-ssl.keyStore.location=%s
-ssl.keyStore.type=PEM
-ssl.trustStore.location=%s
-ssl.trustStore.type=PEM
-ssl.clientAuth=need
-`
-
-// ZooKeeper logs by log4j up to version 3.7 and in Debian, and by logback since 3.8. Without a
-// configuration, logback logs every packet.
-//
-//go:embed log4j.properties
-var log4jProperties string
-
-//go:embed logback.xml
-var logbackXML string
 
 func (r *Rig) javaOptions(dir string) []string {
 	forceSync := "no" // as in MySQL, a write is passed to the kernel, and not synced to the disk
@@ -80,13 +37,13 @@ func (r *Rig) javaOptions(dir string) []string {
 }
 
 func (r *Rig) addZookeepers(program zookeeperProgram) {
-	names, members := memberNames("zookeeper", r.cfg.ZookeeperServers), ""
-	if len(names) > 1 {
-		members = ensembleCfg
-		for i := range names {
+	names := memberNames("zookeeper", r.cfg.ZookeeperServers)
+	var members []string // the lines of an ensemble's configuration
+	for i := range names {
+		if len(names) > 1 {
 			quorum := r.takeAddr()
 			_, election, _ := strings.Cut(r.takeAddr(), ":")
-			members += fmt.Sprintf("server.%d=%s:%s\n", i+1, quorum, election)
+			members = append(members, fmt.Sprintf("server.%d=%s:%s", i+1, quorum, election))
 		}
 	}
 	for i, name := range names {
@@ -94,17 +51,20 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 	}
 }
 
-// addZookeeper adds a server. id is its number in the ensemble, members the ensemble's cfg lines.
-func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members string) {
+// addZookeeper adds a server. id is its number in the ensemble.
+func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members []string) {
 	s := r.newServer(name, program.java, 0)
 	data, tick := s.mkdir("data"), tickTime.Milliseconds()
+	values := map[string]any{"Tick": tick, "MinSession": 2 * tick, "Port": s.port(), "Data": data, "Members": members, "CA": ""}
 	if r.cfg.Certificates != nil {
-		members += r.secureZookeeper(s)
+		r.secureZookeeper(s, values)
 	}
-	cfg := s.write("zoo.cfg", fmt.Sprintf(zooCfg, tick, 2*tick, s.port(), data)+members)
+	cfg := s.conf("zoo.cfg", values)
 	s.write("data/myid", strconv.Itoa(id)) // read in an ensemble only
-	s.write("log4j.properties", log4jProperties)
-	s.write("logback.xml", logbackXML)
+	// ZooKeeper logs by log4j up to version 3.7 and in Debian, and by logback since 3.8. Without a
+	// configuration, logback logs every packet.
+	s.conf("log4j.properties", nil)
+	s.conf("logback.xml", nil)
 	options := slices.Concat(r.javaOptions(s.dir), r.addLogin(s))
 	if program.script != "" {
 		s.path, s.args = program.script, []string{"start-foreground", cfg}
@@ -119,13 +79,14 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)
 }
 
-// secureZookeeper returns the lines of the configuration for TLS. ZooKeeper reads the certificate
-// and its key from one file, which the server writes anew at each start.
-func (r *Rig) secureZookeeper(s *Server) string {
+// secureZookeeper adds the values for TLS. ZooKeeper reads the certificate and its key from one file, which
+// the server writes anew at each start.
+func (r *Rig) secureZookeeper(s *Server, values map[string]any) {
 	files, addr := r.cfg.Certificates, r.takeAddr()
 	r.addrs.ZookeeperTLS = append(r.addrs.ZookeeperTLS, addr)
-	_, port, _ := strings.Cut(addr, ":")
 	pair := filepath.Join(s.dir, "server.pem")
+	_, values["SecurePort"], _ = strings.Cut(addr, ":")
+	values["Pair"], values["CA"] = pair, files.CA
 	s.before = func() error {
 		cert, err1 := os.ReadFile(files.Cert)
 		key, err2 := os.ReadFile(files.Key)
@@ -134,5 +95,4 @@ func (r *Rig) secureZookeeper(s *Server) string {
 		}
 		return nil
 	}
-	return fmt.Sprintf(secureCfg, port, pair, files.CA)
 }
