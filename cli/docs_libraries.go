@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/report"
@@ -122,7 +123,7 @@ func (j judgedLibrary) write(out io.Writer) {
 		}
 	}
 	if len(survived) > 0 {
-		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", matrix.Sign(experiment.Safe), strings.Join(survived, ", "), experiment.Safe)
+		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", matrix.Sign(api.Safe), strings.Join(survived, ", "), api.Safe)
 	}
 	if j.Totals.Hazards > 0 {
 		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/%s --hazard HAZARD -- %s`.\n", "oversell judge", j.command())

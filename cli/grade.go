@@ -255,13 +255,13 @@ func (g *grading) inject(ctx context.Context, lab *rig.Rig, required []grade.Req
 			continue
 		}
 		for _, result := range store.Results() {
-			if _, basic := failedChecks(g.contract); basic && !doubleGrant(result) && result.Verdict != experiment.Safe {
+			if _, basic := failedChecks(g.contract); basic && !doubleGrant(result) && result.Verdict != api.Safe {
 				continue // the failed check is the reason
 			}
 			result.Adapter = g.typed
 			g.results = append(g.results, result)
 			g.found[r.Name()] = grade.Finding{
-				Requirement: r.Name(), Checked: true, Met: result.Verdict == experiment.Safe,
+				Requirement: r.Name(), Checked: true, Met: result.Verdict == api.Safe,
 				Found: api.Text{EN: causeOf(result, "en"), ZH: causeOf(result, "zh")},
 			}
 		}
@@ -279,7 +279,7 @@ func (g *grading) unchecked() api.Text {
 
 // doubleGrant reports whether a second request got the lock long before the lease of the first ended.
 func doubleGrant(r experiment.Result) bool {
-	return r.Verdict == experiment.Broken && r.NextGrantMS > 0 && r.NextGrantMS < float64(experiment.Lease.Milliseconds())/2
+	return r.Verdict == api.Broken && r.NextGrantMS > 0 && r.NextGrantMS < float64(experiment.Lease.Milliseconds())/2
 }
 
 // findings returns a finding for each requirement, also for those that were not checked.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/grade"
 	"oversell/lab/matrix"
@@ -73,7 +74,7 @@ func (g *grading) print(graded grade.Grade) error {
 // counterexample returns the run that shows the failure: its own run for a hazard, and for a failed
 // check the first run that did harm, if there is one.
 func (g *grading) counterexample(failed grade.Finding) *experiment.Result {
-	harmful := func(r experiment.Result) bool { return r.Verdict != experiment.Safe && len(r.Recording.Events) > 0 }
+	harmful := func(r experiment.Result) bool { return r.Verdict != api.Safe && len(r.Recording.Events) > 0 }
 	i := slices.IndexFunc(g.results, func(r experiment.Result) bool {
 		return harmful(r) && grade.Requirement{Hazard: r.Hazard, Fenced: r.Fenced}.Name() == failed.Requirement
 	})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"oversell/lab/check"
+	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
 	"oversell/lab/report"
@@ -57,7 +57,7 @@ func (v *judgement) underLoad(ctx context.Context, lab *rig.Rig, text io.Writer)
 
 // loadFailed reports whether the load contradicts the claim that no update is lost.
 func (v *judgement) loadFailed() bool {
-	return len(v.load) > 0 && v.load[0].Safe && v.load[0].Verdict != check.Holds
+	return len(v.load) > 0 && v.load[0].Safe && v.load[0].Verdict != api.Holds
 }
 
 // loadSentence describes the load, with a ratio to the yardstick.

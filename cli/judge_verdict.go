@@ -46,10 +46,10 @@ func causeOf(r experiment.Result, lang string) string {
 		return r.Why.In(lang)
 	}
 	cause := timeline.Of(r.Recording).In(lang).Cause()
-	if cause != "" && (r.Verdict == experiment.Safe || r.Verdict == experiment.Broken) {
+	if cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken) {
 		return cause
 	}
-	if difference := matrix.Difference(r).In(lang); r.Verdict == experiment.Safe && difference != "" {
+	if difference := matrix.Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {
 		return difference
 	}
 	return r.Why.In(lang)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/suggest"
@@ -132,7 +133,7 @@ func (l library) keepRecordings(results string) error {
 	}
 	kept := []experiment.RecordedRun{}
 	for _, r := range matrix.Summarise(store.Results()).Typical(store.Results()) {
-		if !r.Verdict.Failed() || r.Verdict == experiment.Wasteful {
+		if !r.Verdict.Failed() || r.Verdict == api.Wasteful {
 			continue
 		}
 		if r, err = store.WithRecording(r); err != nil {

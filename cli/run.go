@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"oversell/api"
 	"oversell/lab/backend"
-	"oversell/lab/check"
 	"oversell/lab/comparison"
 	"oversell/lab/history"
 	"oversell/lab/load"
@@ -303,7 +303,7 @@ func emptyLine(w io.Writer) error {
 func verdict(trials []comparison.Trial, failed error) error {
 	var broken, withErrors, left []string
 	for _, t := range trials {
-		if t.Result.Safe && t.Result.Verdict == check.Broken {
+		if t.Result.Safe && t.Result.Verdict == api.Broken {
 			broken = append(broken, t.Result.Strategy)
 		}
 		if t.Result.Errors > 0 {

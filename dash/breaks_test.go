@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/history"
 	"oversell/lab/matrix"
@@ -17,25 +18,25 @@ import (
 func TestBreaksKeepTheNewest(t *testing.T) {
 	b := New(Config{Binary: "oversell"}).breaks
 	before := b.count
-	run := func(strategy string, v experiment.Verdict, steps int) {
+	run := func(strategy string, v api.Verdict, steps int) {
 		b.keep(experiment.Result{
 			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: experiment.Breaks,
 			Recording: history.Recording{Events: make([]history.Event, steps)},
 		})
 		b.makeRoom()
 	}
-	run("old", experiment.Broken, maxSteps/2)
-	run("new", experiment.Safe, maxSteps/2)
+	run("old", api.Broken, maxSteps/2)
+	run("new", api.Safe, maxSteps/2)
 	of := func(strategy string) *storedResult { return b.runs[resultKey{Hazard: "pause", Strategy: strategy}] }
 	if of("old").Forgotten || of("new").Forgotten {
 		t.Error("there was room for both")
 	}
-	run("new", experiment.Broken, maxSteps/2)
+	run("new", api.Broken, maxSteps/2)
 	if got := of("new"); matrix.Agreement(got.Result) != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
 		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
-	run("third", experiment.Inconclusive, 1)
-	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != experiment.Broken {
+	run("third", api.Inconclusive, 1)
+	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != api.Broken {
 		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
 	}
 	if matrix.Agreement(of("third").Result) != "" {
@@ -63,7 +64,7 @@ func TestRunsOfTheNextLab(t *testing.T) {
 // claims and recorded verdicts are hidden at first, if this machine can run the experiments.
 func TestRecordedVerdicts(t *testing.T) {
 	able, unable := New(Config{Binary: "oversell"}).breaks, New(Config{}).breaks
-	if s := able.recorded[resultKey{"pause", "redis", false}]; s.Verdict != experiment.Broken || s.Runs == 0 {
+	if s := able.recorded[resultKey{"pause", "redis", false}]; s.Verdict != api.Broken || s.Runs == 0 {
 		t.Errorf("the recorded verdict of redis at a pause is %+v", s)
 	}
 	basic := 0

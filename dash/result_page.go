@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
@@ -104,7 +105,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	// A recording never changes, so draw it without the hub's mutex.
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")
 	x.Shown = &run
-	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == experiment.Broken {
+	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == api.Broken {
 		x.Jump = &jump{Text{"go to the first violation", "跳到第一处违规"}, place, second, words}
 	} else if place, second, words := run.Timeline.Fault(); place != "" {
 		x.Jump = &jump{Text{"go to the fault", "跳到故障处"}, place, second, words}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/docs"
-	"oversell/lab/check"
 	"oversell/lab/stepper"
 )
 
@@ -39,7 +39,7 @@ type scene struct {
 
 func (now *scene) update(r *stepper.Round) {
 	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), Text(r.Sentence())
-	now.Wrong = now.Over && r.Stock().Verdict == check.Broken
+	now.Wrong = now.Over && r.Stock().Verdict == api.Broken
 	now.Lost = now.Over && r.Stock().Lost() > 0
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
 }

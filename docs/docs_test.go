@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/experiment"
+	"oversell/api"
 	"oversell/lab/matrix"
 	"oversell/lab/rig/rigtest"
 )
@@ -122,7 +122,7 @@ func TestDatabasesAgreeWithCards(t *testing.T) {
 	}
 	for _, row := range all.Servers[0].Rows {
 		if row.Strategy == "none" {
-			row.Summaries["race"] = matrix.Summary{Runs: 3, Verdict: experiment.Safe}
+			row.Summaries["race"] = matrix.Summary{Runs: 3, Verdict: api.Safe}
 		}
 	}
 	var wrong bytes.Buffer

@@ -1,6 +1,9 @@
 package check
 
-import "oversell/lab/history"
+import (
+	"oversell/api"
+	"oversell/lab/history"
+)
 
 // Conservation is the result of invariant I1, in pieces: sold = initial - remaining <= initial.
 type Conservation struct {
@@ -10,7 +13,7 @@ type Conservation struct {
 	Unknown   int // perhaps sold
 	LostMin   int // lost updates if no unknown request sold anything
 	LostMax   int // lost updates if all unknown requests sold
-	Verdict   Verdict
+	Verdict   api.Verdict
 }
 
 // Stock checks conservation. The remaining stock alone proves nothing. If 5001 of 5000 pieces were
@@ -24,10 +27,10 @@ func Stock(ops []history.Op, initial, remaining int) Conservation {
 	case c.LostMin > 0, c.LostMax < 0, taken > initial:
 		// The unknown outcomes cannot explain these cases: more was sold than taken, more was taken than
 		// all requests can have bought, or the count is below zero.
-		c.Verdict = Broken
+		c.Verdict = api.Broken
 	case c.LostMax == 0:
 		// The missing pieces show that every unknown request sold.
-		c.Verdict = Holds
+		c.Verdict = api.Holds
 	}
 	return c
 }
@@ -37,7 +40,7 @@ func Undecidable(ops []history.Op, initial int) Conservation {
 	return Conservation{
 		Initial: initial, Remaining: initial,
 		Sold: history.Taken(ops, history.OK), Unknown: history.Taken(ops, history.Unknown),
-		Verdict: Inconclusive,
+		Verdict: api.Inconclusive,
 	}
 }
 

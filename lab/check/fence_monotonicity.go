@@ -10,7 +10,7 @@ type FenceMonotonicity struct {
 	Writes int // number of writes with a fencing token; 0 means that the verdict proves nothing
 	// Late is the index of the first event with a lower token than the earlier event Higher, or -1.
 	Late, Higher int
-	Verdict      Verdict
+	Verdict      api.Verdict
 	Why          api.Text
 }
 
@@ -19,7 +19,7 @@ type FenceMonotonicity struct {
 // A replica reports a write after the write has ended. Of two writes at almost the same time, the
 // later may be reported first. Only the fence column of the row has the true order.
 func Fences(rec history.Recording) FenceMonotonicity {
-	c := FenceMonotonicity{Late: none, Higher: none, Verdict: Holds}
+	c := FenceMonotonicity{Late: none, Higher: none, Verdict: api.Holds}
 	top := map[string]int{} // by key: the index of the write with the highest token so far
 	for i, e := range rec.Events {
 		if e.Step != string(api.Written) || e.Fence <= 0 {
@@ -29,8 +29,8 @@ func Fences(rec history.Recording) FenceMonotonicity {
 		before, seen := top[e.Key]
 		if !seen || e.Fence >= rec.Events[before].Fence {
 			top[e.Key] = i
-		} else if c.Verdict == Holds {
-			c.Late, c.Higher, c.Verdict = i, before, Broken
+		} else if c.Verdict == api.Holds {
+			c.Late, c.Higher, c.Verdict = i, before, api.Broken
 			first := rec.Events[before]
 			c.Why = api.Textf("%s on %s wrote %s with fence %d at %v, after %s on %s had written it with fence %d at %v.",
 				"%[1]s（%[2]s）在 %[5]v 以栅栏号 %[4]d 写入 %[3]s，而 %[6]s（%[7]s）在 %[9]v 已以栅栏号 %[8]d 写入。",
@@ -38,7 +38,7 @@ func Fences(rec history.Recording) FenceMonotonicity {
 		}
 	}
 	switch {
-	case c.Verdict == Broken:
+	case c.Verdict == api.Broken:
 	case c.Writes == 0:
 		c.Why = api.Text{EN: "No write had a fencing token.", ZH: "没有带栅栏号的写入。"}
 	default:

@@ -3,6 +3,7 @@ package check_test
 import (
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/check"
 )
 
@@ -42,9 +43,9 @@ func TestFences(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := check.Fences(recording(t, tt.steps...))
-			want := check.FenceMonotonicity{Writes: tt.writes, Late: tt.late, Higher: tt.higher, Verdict: check.Broken, Why: got.Why}
+			want := check.FenceMonotonicity{Writes: tt.writes, Late: tt.late, Higher: tt.higher, Verdict: api.Broken, Why: got.Why}
 			if tt.late == 0 {
-				want.Late, want.Higher, want.Verdict = -1, -1, check.Holds
+				want.Late, want.Higher, want.Verdict = -1, -1, api.Holds
 			}
 			if got != want || got.Why.ZH == "" {
 				t.Errorf("%+v, want %+v", got, want)
@@ -64,11 +65,11 @@ func TestFencesSaysWhy(t *testing.T) {
 func TestFencesOfEachKeySeparately(t *testing.T) {
 	rec := recording(t, "1 ann written 9", "2 bob written 3", "3 bob written 4")
 	rec.Events[1].Key, rec.Events[2].Key = "stock:2", "stock:2"
-	if got := check.Fences(rec); got.Verdict != check.Holds || got.Writes != 3 {
+	if got := check.Fences(rec); got.Verdict != api.Holds || got.Writes != 3 {
 		t.Errorf("%+v", got)
 	}
 	rec.Events[2].Fence = 2
-	if got := check.Fences(rec); got.Verdict != check.Broken || got.Late != 2 || got.Higher != 1 {
+	if got := check.Fences(rec); got.Verdict != api.Broken || got.Late != 2 || got.Higher != 1 {
 		t.Errorf("%+v", got)
 	}
 }

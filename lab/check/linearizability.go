@@ -18,7 +18,7 @@ import (
 type Linearizability struct {
 	Ops     int // number of answers that were judged; 0 means that the verdict proves nothing
 	Op      int // index of the first answer that fits no order, or -1
-	Verdict Verdict
+	Verdict api.Verdict
 	Why     api.Text
 }
 
@@ -30,20 +30,20 @@ type Linearizability struct {
 // verdict must not depend on the speed of the machine.
 func Linear(ops []history.Op, initial int) Linearizability {
 	ends := answers(ops)
-	c := Linearizability{Ops: len(ends), Op: none, Verdict: Holds, Why: api.Text{EN: "There was no answer to judge.", ZH: "没有可供判定的应答。"}}
+	c := Linearizability{Ops: len(ends), Op: none, Verdict: api.Holds, Why: api.Text{EN: "There was no answer to judge.", ZH: "没有可供判定的应答。"}}
 	if len(ends) == 0 {
 		return c
 	}
-	until := func(i int) Verdict { return search(knownAt(ops, ops[ends[i]].Return), initial) }
+	until := func(i int) api.Verdict { return search(knownAt(ops, ops[ends[i]].Return), initial) }
 	c.Verdict = until(len(ends) - 1)
 	switch c.Verdict {
-	case Holds:
+	case api.Holds:
 		c.Why = api.Textf("One order of the sales explains all answers (%d).", "有一种销售顺序能解释全部 %d 个应答。", c.Ops)
-	case Inconclusive:
+	case api.Inconclusive:
 		c.Why = api.Textf("The search for an order that explains %d answers took too long.", "寻找能解释 %d 个应答的顺序，用时过长。", c.Ops)
-	case Broken:
+	case api.Broken:
 		// If the answers up to a time fit no order, the answers up to a later time fit none. So bisect.
-		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == Broken })]
+		c.Op = ends[sort.Search(len(ends)-1, func(i int) bool { return until(i) == api.Broken })]
 		c.Why = whyNot(c.Op, ops[c.Op])
 	}
 	return c
@@ -195,7 +195,7 @@ func (m model) take(s state, qty int) (state, bool) {
 // effort limits a search to 128 MB of memory (words of 8 bytes), and so to some seconds.
 const effort = 1 << 24
 
-func search(requests []porcupine.Operation, initial int) Verdict {
+func search(requests []porcupine.Operation, initial int) api.Verdict {
 	left, price, m := effort, len(requests)/64+8, modelOf(requests)
 	found := porcupine.CheckOperations(porcupine.Model{
 		Init: func() any { return state{count: initial} },
@@ -211,10 +211,10 @@ func search(requests []porcupine.Operation, initial int) Verdict {
 	}, requests)
 	switch {
 	case found:
-		return Holds
+		return api.Holds
 	case left < 0:
-		return Inconclusive
+		return api.Inconclusive
 	default:
-		return Broken
+		return api.Broken
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -83,9 +84,9 @@ func TestLinear(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := check.Linear(tt.ops, tt.initial)
-			want := check.Holds
+			want := api.Holds
 			if tt.op >= 0 {
-				want = check.Broken
+				want = api.Broken
 			}
 			if got.Verdict != want || got.Op != tt.op || got.Why.ZH == "" {
 				t.Errorf("%s at request %d, want %s at %d: %s", got.Verdict, got.Op, want, tt.op, got.Why)
@@ -143,7 +144,7 @@ func honest(r *rand.Rand, requests, initial, overlap int, sizes ...int) []histor
 func TestLinearTrustsAnHonestShop(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		if got := check.Linear(honest(r, 40, 30, 5, 0, 1, 2), 30); got.Verdict != check.Holds {
+		if got := check.Linear(honest(r, 40, 30, 5, 0, 1, 2), 30); got.Verdict != api.Holds {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
 	}
@@ -152,23 +153,23 @@ func TestLinearTrustsAnHonestShop(t *testing.T) {
 // TestLinearAgainstAllOrders compares the verdict with the result of trying every order. Its small
 // histories are correct, or have one changed answer.
 func TestLinearAgainstAllOrders(t *testing.T) {
-	verdicts := map[check.Verdict]int{}
+	verdicts := map[api.Verdict]int{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		h := honest(r, 1+r.IntN(6), 5, 3, 0, 1, 2)
 		if liar := &h[r.IntN(len(h))]; r.IntN(2) == 0 {
 			liar.Remaining += 1 - 2*r.IntN(2)
 		}
-		want := check.Broken
+		want := api.Broken
 		if anyOrder(h, make([]bool, len(h)), 5) {
-			want = check.Holds
+			want = api.Holds
 		}
 		if got := check.Linear(h, 5); got.Verdict != want {
 			t.Fatalf("seed %d: %+v, want %s of %+v", seed, got, want, h)
 		}
 		verdicts[want]++
 	}
-	if verdicts[check.Holds] < 500 || verdicts[check.Broken] < 500 {
+	if verdicts[api.Holds] < 500 || verdicts[api.Broken] < 500 {
 		t.Errorf("seen too little of either: %v", verdicts)
 	}
 }
@@ -233,22 +234,22 @@ func TestLinearDecidesLargeRuns(t *testing.T) {
 	for i := range 60 { // unknown requests that never took effect
 		h = append(h, unknown(10*i, 10*i+5))
 	}
-	if got := check.Linear(h, 3000); got.Verdict != check.Holds || got.Ops != 3000 {
+	if got := check.Linear(h, 3000); got.Verdict != api.Holds || got.Ops != 3000 {
 		t.Errorf("%+v", got)
 	}
 	h[2500].Remaining++
-	if got := check.Linear(h, 3000); got.Verdict != check.Broken || got.Op < 2500 || got.Op >= 2600 {
+	if got := check.Linear(h, 3000); got.Verdict != api.Broken || got.Op < 2500 || got.Op >= 2600 {
 		t.Errorf("%+v", got)
 	}
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		h := honest(r, 2000, 1500, 50, 1, 1, 1, 0)
-		if got := check.Linear(h, 1500); got.Verdict != check.Holds {
+		if got := check.Linear(h, 1500); got.Verdict != api.Holds {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
 		last := h[len(h)-1].Return + time.Hour
 		h = append(h, sale(int(last/ms), int(last/ms)+1, 1400))
-		if got := check.Linear(h, 1500); got.Verdict != check.Broken || got.Op != len(h)-1 {
+		if got := check.Linear(h, 1500); got.Verdict != api.Broken || got.Op != len(h)-1 {
 			t.Fatalf("seed %d: 1400 left when all was sold: %+v", seed, got)
 		}
 	}
@@ -261,7 +262,7 @@ func TestLinearWithManyRefusals(t *testing.T) {
 		h = append(h, soldOut(3+i, 200+i))
 	}
 	h = append(h, read(400, 401, 5))
-	if got := check.Linear(h, 1); got.Verdict != check.Broken || got.Op != len(h)-1 {
+	if got := check.Linear(h, 1); got.Verdict != api.Broken || got.Op != len(h)-1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -275,7 +276,7 @@ func TestLinearGivesUp(t *testing.T) {
 	}
 	h = append(h, read(3, 4, 1))
 	first := check.Linear(h, 1000)
-	if first.Verdict != check.Inconclusive || first.Op != -1 {
+	if first.Verdict != api.Inconclusive || first.Op != -1 {
 		t.Errorf("%+v", first)
 	}
 	if again := check.Linear(h, 1000); again != first {

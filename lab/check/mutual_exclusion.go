@@ -36,7 +36,7 @@ type MutualExclusion struct {
 	Acted    int // pairs whose first holder wrote after the second grant
 	Idle     int // pairs whose first holder did not write after the second grant
 	Overlaps []Overlap
-	Verdict  Verdict
+	Verdict  api.Verdict
 	Why      api.Text
 }
 
@@ -50,7 +50,7 @@ const mostIdle = 100
 // reported seems never to end.
 func Exclusion(rec history.Recording) MutualExclusion {
 	all := holdsOf(rec)
-	c := MutualExclusion{Holds: len(all), Verdict: Holds}
+	c := MutualExclusion{Holds: len(all), Verdict: api.Holds}
 	live := map[string][]*Hold{} // by key: earlier holds that may not have ended
 	for _, second := range all {
 		others := slices.DeleteFunc(live[second.Key], func(h *Hold) bool { return h.end <= second.granted })
@@ -63,7 +63,7 @@ func Exclusion(rec history.Recording) MutualExclusion {
 		live[second.Key] = append(others, second)
 	}
 	switch {
-	case c.Verdict == Broken:
+	case c.Verdict == api.Broken:
 	case c.Holds == 0:
 		c.Why = api.Text{EN: "There was no grant to judge.", ZH: "没有可供判定的加锁。"}
 	case c.Idle > 0:
@@ -84,8 +84,8 @@ func (c *MutualExclusion) add(o Overlap) {
 	if o.Acted || c.Idle <= mostIdle {
 		c.Overlaps = append(c.Overlaps, o)
 	}
-	if o.Acted && c.Verdict == Holds {
-		c.Verdict = Broken
+	if o.Acted && c.Verdict == api.Holds {
+		c.Verdict = api.Broken
 		c.Why = api.Textf("%s on %s was granted %s at %v although %s on %s had held it since %v, and then wrote.",
 			"%[1]s（%[2]s）在 %[4]v 拿到 %[3]s，而 %[5]s（%[6]s）从 %[7]v 起一直持有它，之后又写入。",
 			o.Second.Owner, o.Second.Replica, o.Second.Key, brief(o.Second.From), o.First.Owner, o.First.Replica, brief(o.First.From))

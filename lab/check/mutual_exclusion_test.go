@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -87,9 +88,9 @@ func TestExclusion(t *testing.T) {
 				t.Fatalf("%d holds, %d harmful pairs, %d idle, %d listed; want %d, %d, %d: %s",
 					got.Holds, got.Acted, got.Idle, len(got.Overlaps), tt.holds, tt.acted, tt.idle, got.Why)
 			}
-			want := check.Holds
+			want := api.Holds
 			if tt.acted > 0 {
-				want = check.Broken
+				want = api.Broken
 			}
 			if got.Verdict != want || got.Why.ZH == "" {
 				t.Errorf("%s, want %s: %q", got.Verdict, want, got.Why)
@@ -144,7 +145,7 @@ func TestExclusionEndsHoldsOfKilledReplicas(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := check.Exclusion(tt.rec)
-			if got.Holds != 2 || got.Idle != tt.idle || got.Verdict != check.Holds {
+			if got.Holds != 2 || got.Idle != tt.idle || got.Verdict != api.Holds {
 				t.Fatalf("%+v, want %d idle", got, tt.idle)
 			}
 			if tt.idle == 1 && (got.Overlaps[0].From != 30*ms || got.Overlaps[0].To != ms*31) {
@@ -161,7 +162,7 @@ func TestExclusionOfEachKeySeparately(t *testing.T) {
 			rec.Events[i].Key = "stock:2"
 		}
 	}
-	if got := check.Exclusion(rec); got.Verdict != check.Holds || got.Holds != 2 || len(got.Overlaps) != 0 {
+	if got := check.Exclusion(rec); got.Verdict != api.Holds || got.Holds != 2 || len(got.Overlaps) != 0 {
 		t.Errorf("two keys, %+v", got)
 	}
 }
@@ -170,7 +171,7 @@ func TestExclusionOfEachKeySeparately(t *testing.T) {
 func TestExclusionDistinguishesReplicas(t *testing.T) {
 	rec := recording(t, "1 ann granted", "2 ann granted", "3 ann written", "4 ann released", "5 ann released")
 	rec.Events[1].Replica, rec.Events[4].Replica = "replica-2", "replica-2"
-	if got := check.Exclusion(rec); got.Verdict != check.Broken || got.Acted != 1 {
+	if got := check.Exclusion(rec); got.Verdict != api.Broken || got.Acted != 1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/check"
+	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
 	"oversell/lab/report"
@@ -145,10 +145,10 @@ func TestRunComparesAll(t *testing.T) {
 		t.Errorf("calls: %s", got)
 	}
 	none, redis := trials[0].Result, trials[1].Result
-	if none.Sold != 20 || *none.Remaining != 10 || none.LostUpdates != 10 || none.Verdict != check.Broken || none.Safe {
+	if none.Sold != 20 || *none.Remaining != 10 || none.LostUpdates != 10 || none.Verdict != api.Broken || none.Safe {
 		t.Errorf("none: %+v", none)
 	}
-	if redis.Sold != 20 || *redis.Remaining != 0 || redis.LostUpdates != 0 || redis.Verdict != check.Holds || !redis.Safe || redis.Errors != 0 {
+	if redis.Sold != 20 || *redis.Remaining != 0 || redis.LostUpdates != 0 || redis.Verdict != api.Holds || !redis.Safe || redis.Errors != 0 {
 		t.Errorf("redis: %+v", redis)
 	}
 	if redis.Machine.OS != "test" || redis.Seed != 3 || redis.Stock != 20 || redis.WaitMS != 1000 || redis.Partial || redis.Target != plan.Target {
@@ -306,7 +306,7 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 		t.Fatalf("%d trials, %v", len(trials), err)
 	}
 	r := trials[1].Result
-	if r.Errors != 20 || r.Sold != 0 || r.Verdict != check.Holds || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
+	if r.Errors != 20 || r.Sold != 0 || r.Verdict != api.Holds || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
 		t.Errorf("redis: %+v", r)
 	}
 	if trials[2].Result.Errors != 0 {
@@ -327,7 +327,7 @@ func TestDatabaseRestarts(t *testing.T) {
 	}})
 	plan.Strategies = []string{"redis"}
 	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || failures != 2 || trials[0].Result.Verdict != check.Holds {
+	if err != nil || failures != 2 || trials[0].Result.Verdict != api.Holds {
 		t.Errorf("failed %d times, %v, %+v", failures, err, trials)
 	}
 }
@@ -358,7 +358,7 @@ func TestWaitsForLateSales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := trials[0].Result; reads < 3 || *r.Remaining != 0 || r.Unknown != 1 || r.Verdict != check.Holds {
+	if r := trials[0].Result; reads < 3 || *r.Remaining != 0 || r.Unknown != 1 || r.Verdict != api.Holds {
 		t.Errorf("%d reads, %+v", reads, r)
 	}
 }
@@ -398,9 +398,9 @@ func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := trials[0].Result
-		want := check.Broken
+		want := api.Broken
 		if flushed > 0 {
-			want = check.Inconclusive
+			want = api.Inconclusive
 		}
 		if r.LostUpdates != 1 || r.Flushes != flushed || r.Verdict != want {
 			t.Errorf("%d flushes: %s, %d lost, %d flushes", flushed, r.Verdict, r.LostUpdates, r.Flushes)
@@ -433,7 +433,7 @@ func TestStockThatCannotBeReadAfterwards(t *testing.T) {
 		t.Fatalf("%d trials", len(trials))
 	}
 	r := trials[0].Result
-	if r.Remaining != nil || r.Verdict != check.Inconclusive || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
+	if r.Remaining != nil || r.Verdict != api.Inconclusive || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
 		t.Errorf("%+v", r)
 	}
 }

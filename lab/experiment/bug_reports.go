@@ -86,8 +86,8 @@ func starved() Experiment {
 // renewalReply loses the answer to a renewal that the server has carried out
 // (cirello-io/dynamolock#280). The lock is held, so its holder must keep it and sell.
 func renewalReply() Experiment {
-	gaveUp := finding{Aborted, "", api.Text{EN: "The server had renewed the lock, but the holder gave it up and did not write.", ZH: "服务器已经续期，但持锁者放弃了锁，没有写入。"}}
-	stuck := finding{Stalled, Progress, api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound)}
+	gaveUp := finding{api.Aborted, "", api.Text{EN: "The server had renewed the lock, but the holder gave it up and did not write.", ZH: "服务器已经续期，但持锁者放弃了锁，没有写入。"}}
+	stuck := finding{api.Stalled, Progress, api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound)}
 	sched := schedule{
 		step: "read", contenderParams: wait(2 * grantBound), contenderAt: "asked", inject: loseRenewal,
 		// Without another renewal, the lease ends meanwhile, and the contender acquires the lock.
@@ -243,11 +243,11 @@ func judgeWaiter(p *participant) *finding {
 	waiter := p.ops[observer]
 	noticed := p.ops[contender].Call // the end of the time in which the waiter can notice its loss
 	if waiter.Outcome != history.OK && waiter.Return > noticed {
-		return &finding{Stalled, Progress, api.Text{
+		return &finding{api.Stalled, Progress, api.Text{
 			EN: "The waiter had lost its place in the queue, waited until the holder's release, and was rejected then.",
 			ZH: "等待者在队列中的位置已经丢失，但一直等到持锁者释放之后才被拒绝。",
 		}}
 	}
-	late := finding{Stalled, Progress, api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", grantBound)}
+	late := finding{api.Stalled, Progress, api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", grantBound)}
 	return mustSell(late, contender)(p)
 }

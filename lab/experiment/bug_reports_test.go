@@ -15,15 +15,15 @@ func TestJudgeWaiter(t *testing.T) {
 		name   string
 		waiter history.Op
 		next   history.Outcome
-		want   Verdict
+		want   api.Verdict
 	}{
-		{"it has queued again and sold", history.Op{Outcome: history.OK, Return: sent + time.Second}, history.OK, Safe},
-		{"it left at once", history.Op{Outcome: history.Refused, Return: sent - time.Second}, history.OK, Safe},
-		{"it waited in vain", history.Op{Outcome: history.Refused, Return: sent + time.Second}, history.OK, Stalled},
-		{"it blocks the next one", history.Op{Outcome: history.Refused, Return: sent - time.Second}, history.Refused, Stalled},
+		{"it has queued again and sold", history.Op{Outcome: history.OK, Return: sent + time.Second}, history.OK, api.Safe},
+		{"it left at once", history.Op{Outcome: history.Refused, Return: sent - time.Second}, history.OK, api.Safe},
+		{"it waited in vain", history.Op{Outcome: history.Refused, Return: sent + time.Second}, history.OK, api.Stalled},
+		{"it blocks the next one", history.Op{Outcome: history.Refused, Return: sent - time.Second}, history.Refused, api.Stalled},
 	} {
 		p := &participant{ops: [roles]history.Op{contender: {Outcome: test.next, Call: sent}, observer: test.waiter}}
-		got := Safe
+		got := api.Safe
 		if found := judgeWaiter(p); found != nil {
 			got = found.verdict
 			if found.why.EN == "" || found.why.ZH == "" {

@@ -55,7 +55,7 @@ func crashBetween() Experiment {
 					if p.ops[contender].Outcome == history.OK {
 						return nil
 					}
-					return &finding{Stalled, Progress, api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
+					return &finding{api.Stalled, Progress, api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
 						"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)}
 				},
 			}
@@ -66,7 +66,7 @@ func crashBetween() Experiment {
 // freedForeignLock finds a third request that acquired the lock while the contender held it.
 func freedForeignLock(p *participant) *finding {
 	if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-		return &finding{Broken, MutualExclusion, api.Text{EN: "A third request acquired the lock while the contender held it.", ZH: "竞争者持锁时，第三个请求也拿到了锁。"}}
+		return &finding{api.Broken, MutualExclusion, api.Text{EN: "A third request acquired the lock while the contender held it.", ZH: "竞争者持锁时，第三个请求也拿到了锁。"}}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -14,14 +15,14 @@ func TestDiedForTheHolder(t *testing.T) {
 		name  string
 		next  time.Duration // of the next grant
 		holds history.Outcome
-		want  Verdict
+		want  api.Verdict
 	}{
-		{"within the lease", time.Second, history.Refused, Broken},
-		{"after the lease", Lease, history.Refused, Safe},
-		{"the holder sold first", time.Second, history.OK, Safe},
+		{"within the lease", time.Second, history.Refused, api.Broken},
+		{"after the lease", Lease, history.Refused, api.Safe},
+		{"the holder sold first", time.Second, history.OK, api.Safe},
 	} {
 		const start = time.Minute
-		result := Result{Verdict: Safe, Recording: history.Recording{Events: []history.Event{
+		result := Result{Verdict: api.Safe, Recording: history.Recording{Events: []history.Event{
 			{At: start, Owner: "A", Step: "granted"}, {At: start + test.next, Owner: "B", Step: "granted"},
 		}}}
 		p := &participant{}

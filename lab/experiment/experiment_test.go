@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -56,62 +57,62 @@ func (silent) LeftOut(Experiment, error)               {}
 
 // verdicts has, for each hazard, locks that it breaks and locks that survive it. It does not have the hazards that
 // apply only to a lock on trial: oversell grade injects these.
-var verdicts = map[string]map[string]Verdict{
-	"race":           {"none": Broken, "mutex": Safe},
-	"replica-race":   {"none": Broken, "mutex": Broken, "for-update": Safe, "version": Safe, "db-row": Safe, "redis": Safe, "redlock": Safe, "zk": Safe},
-	"early-release":  {"mutex-in-tx": Broken, "for-update": Safe},
-	"cas-storm":      {"version": Wasteful, "redis-stock": Safe},
-	"deadlock":       {"share-mode": Wasteful, "zk-multi": Safe},
-	"crash":          {"redis-setnx": Stalled, "redis-setnx-expire": Stalled, "redis": Safe, "zk": Safe, "for-update": Safe},
-	"overrun":        {"redis-lua": Broken, "redis-watchdog": Safe},
-	"foreign-unlock": {"redis-expire": Broken, "redis-lua": Safe},
-	"pause":          {"redis": Broken, "redis --fenced": Safe, "zk": Broken, "zk --fenced": Safe, "for-update": Safe},
+var verdicts = map[string]map[string]api.Verdict{
+	"race":           {"none": api.Broken, "mutex": api.Safe},
+	"replica-race":   {"none": api.Broken, "mutex": api.Broken, "for-update": api.Safe, "version": api.Safe, "db-row": api.Safe, "redis": api.Safe, "redlock": api.Safe, "zk": api.Safe},
+	"early-release":  {"mutex-in-tx": api.Broken, "for-update": api.Safe},
+	"cas-storm":      {"version": api.Wasteful, "redis-stock": api.Safe},
+	"deadlock":       {"share-mode": api.Wasteful, "zk-multi": api.Safe},
+	"crash":          {"redis-setnx": api.Stalled, "redis-setnx-expire": api.Stalled, "redis": api.Safe, "zk": api.Safe, "for-update": api.Safe},
+	"overrun":        {"redis-lua": api.Broken, "redis-watchdog": api.Safe},
+	"foreign-unlock": {"redis-expire": api.Broken, "redis-lua": api.Safe},
+	"pause":          {"redis": api.Broken, "redis --fenced": api.Safe, "zk": api.Broken, "zk --fenced": api.Safe, "for-update": api.Safe},
 	"pause-at-read": {
-		"redis": Broken, "redis --fenced": Safe, "redlock --fenced": Safe, "db-row --fenced": Safe, "zk --fenced": Safe,
-		"etcd --fenced": Safe, "cohort-redis --fenced": Safe, "cohort-zk --fenced": Safe, "version": Safe,
+		"redis": api.Broken, "redis --fenced": api.Safe, "redlock --fenced": api.Safe, "db-row --fenced": api.Safe, "zk --fenced": api.Safe,
+		"etcd --fenced": api.Safe, "cohort-redis --fenced": api.Safe, "cohort-zk --fenced": api.Safe, "version": api.Safe,
 	},
-	"failover":             {"redis": Broken, "redis --fenced": Safe, "redis-watch": Broken, "redis-stock": Broken},
-	"failover-sentinel":    {"redis": Broken, "redis --fenced": Safe},
-	"failover-cluster":     {"redis": Broken, "redis --fenced": Safe},
-	"split-brain":          {"redis": Broken, "redis --fenced": Safe},
-	"min-replicas":         {"redis": Safe},
-	"split-renewal":        {"redis": Broken, "redis --fenced": Safe},
-	"min-replicas-renewal": {"redis-unrecovered": Broken, "redis": Safe},
-	"quorum-loss":          {"redis": Safe},
-	"resharding":           {"redis": Safe},
-	"minority-loss":        {"redis-multi-servers": Stalled, "redlock": Safe, "zk": Safe},
-	"majority-loss":        {"redlock": Safe, "zk": Safe},
-	"clock-jump":           {"redlock": Broken, "redlock --fenced": Safe, "zk": Safe},
-	"session-expiry":       {"zk": Safe, "etcd": Safe},
-	"dead-waiter":          {"zk-watch-naive": Broken, "zk": Safe},
-	"cutoff":               {"redis-lua": Broken, "redis": Safe, "zk": Safe},
-	"lost-reply":           {"redis-expire": Stalled, "redis-lua": Safe, "zk": Safe},
-	"bare-majority":        {"redlock": Broken, "redlock --fenced": Safe, "cohort-redlock": Broken, "cohort-redlock --fenced": Safe},
+	"failover":             {"redis": api.Broken, "redis --fenced": api.Safe, "redis-watch": api.Broken, "redis-stock": api.Broken},
+	"failover-sentinel":    {"redis": api.Broken, "redis --fenced": api.Safe},
+	"failover-cluster":     {"redis": api.Broken, "redis --fenced": api.Safe},
+	"split-brain":          {"redis": api.Broken, "redis --fenced": api.Safe},
+	"min-replicas":         {"redis": api.Safe},
+	"split-renewal":        {"redis": api.Broken, "redis --fenced": api.Safe},
+	"min-replicas-renewal": {"redis-unrecovered": api.Broken, "redis": api.Safe},
+	"quorum-loss":          {"redis": api.Safe},
+	"resharding":           {"redis": api.Safe},
+	"minority-loss":        {"redis-multi-servers": api.Stalled, "redlock": api.Safe, "zk": api.Safe},
+	"majority-loss":        {"redlock": api.Safe, "zk": api.Safe},
+	"clock-jump":           {"redlock": api.Broken, "redlock --fenced": api.Safe, "zk": api.Safe},
+	"session-expiry":       {"zk": api.Safe, "etcd": api.Safe},
+	"dead-waiter":          {"zk-watch-naive": api.Broken, "zk": api.Safe},
+	"cutoff":               {"redis-lua": api.Broken, "redis": api.Safe, "zk": api.Safe},
+	"lost-reply":           {"redis-expire": api.Stalled, "redis-lua": api.Safe, "zk": api.Safe},
+	"bare-majority":        {"redlock": api.Broken, "redlock --fenced": api.Safe, "cohort-redlock": api.Broken, "cohort-redlock --fenced": api.Safe},
 	"operator": {
-		"redis-lua": Broken, "redis": Safe, "redlock": Safe, "zk": Safe, "etcd": Safe,
-		"db-row-naive": Broken, "db-row": Safe, "get-lock": Safe, "for-update": Safe,
+		"redis-lua": api.Broken, "redis": api.Safe, "redlock": api.Safe, "zk": api.Safe, "etcd": api.Safe,
+		"db-row-naive": api.Broken, "db-row": api.Safe, "get-lock": api.Safe, "for-update": api.Safe,
 	},
 	"operator-at-write": {
-		"redis": Broken, "redis --fenced": Safe, "zk": Broken, "zk --fenced": Safe, "etcd": Broken, "etcd --fenced": Safe,
-		"db-row": Broken, "db-row --fenced": Safe, "get-lock": Safe, "for-update": Safe,
+		"redis": api.Broken, "redis --fenced": api.Safe, "zk": api.Broken, "zk --fenced": api.Safe, "etcd": api.Broken, "etcd --fenced": api.Safe,
+		"db-row": api.Broken, "db-row --fenced": api.Safe, "get-lock": api.Safe, "for-update": api.Safe,
 	},
-	"starved":        {"redis-lua": Broken, "redis": Safe, "zk": Safe, "etcd": Safe, "db-row": Safe},
-	"renewal-reply":  {"redis-unrecovered": Broken, "redis": Safe, "redlock": Safe, "etcd": Safe, "db-row": Safe, "zk": Aborted},
-	"waiter-session": {"zk-node-zero": Broken, "zk": Safe, "etcd": Safe},
-	"nesting":        {"redis-lua": Stalled, "redis": Safe},
-	"polling":        {"redlock": Wasteful, "redis": Safe},
-	"herd":           {"zk-ephemeral-watch": Wasteful, "zk": Safe},
-	"write-behind":   {"redis-watch": Broken, "redis-stock": Safe},
+	"starved":        {"redis-lua": api.Broken, "redis": api.Safe, "zk": api.Safe, "etcd": api.Safe, "db-row": api.Safe},
+	"renewal-reply":  {"redis-unrecovered": api.Broken, "redis": api.Safe, "redlock": api.Safe, "etcd": api.Safe, "db-row": api.Safe, "zk": api.Aborted},
+	"waiter-session": {"zk-node-zero": api.Broken, "zk": api.Safe, "etcd": api.Safe},
+	"nesting":        {"redis-lua": api.Stalled, "redis": api.Safe},
+	"polling":        {"redlock": api.Wasteful, "redis": api.Safe},
+	"herd":           {"zk-ephemeral-watch": api.Wasteful, "zk": api.Safe},
+	"write-behind":   {"redis-watch": api.Broken, "redis-stock": api.Safe},
 	"percentiles":    nil, // see TestPercentiles
-	"restart":        {"for-update": Safe, "redis": Safe, "zk": Safe},
-	"database-down":  {"none": Safe, "for-update": Safe, "redis": Safe, "redis-stock": Safe, "db-row-naive": Stalled},
+	"restart":        {"for-update": api.Safe, "redis": api.Safe, "zk": api.Safe},
+	"database-down":  {"none": api.Safe, "for-update": api.Safe, "redis": api.Safe, "redis-stock": api.Safe, "db-row-naive": api.Stalled},
 
 	// Galera is safe with a lock outside the database. Two masters with a lag are unsafe even with such a
 	// lock: the next holder still reads an old row. With a follower, a strategy is safe only if it reads in the
 	// transaction that writes, or checks a version.
-	"galera":      {"for-update": Wasteful, "redis": Safe},
-	"two-masters": {"for-update": Broken, "redis": Broken},
-	"stale-read":  {"for-update": Safe, "version": Safe, "redis": Broken, "db-row-fair": Broken},
+	"galera":      {"for-update": api.Wasteful, "redis": api.Safe},
+	"two-masters": {"for-update": api.Broken, "redis": api.Broken},
+	"stale-read":  {"for-update": api.Safe, "version": api.Safe, "redis": api.Broken, "db-row-fair": api.Broken},
 }
 
 // TestEveryHazard injects each hazard once, into the runs of the locks in verdicts.

@@ -109,7 +109,7 @@ func deadlock() Experiment {
 			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
 			judge: func(p *participant) *finding {
 				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
-					return &finding{Wasteful, "", api.Textf("The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.", "两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
+					return &finding{api.Wasteful, "", api.Textf("The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.", "两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
 				}
 				return nil
 			},
@@ -118,7 +118,7 @@ func deadlock() Experiment {
 }
 
 func crash() Experiment {
-	late := finding{Stalled, Progress, api.Textf("No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)}
+	late := finding{api.Stalled, Progress, api.Textf("No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
 		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
@@ -126,7 +126,7 @@ func crash() Experiment {
 }
 
 func overrun() Experiment {
-	expired := finding{Aborted, "", api.Text{EN: "The lease expired before the work finished, and the holder did not write.", ZH: "工作完成之前租期已过，持锁者没有写入。"}}
+	expired := finding{api.Aborted, "", api.Text{EN: "The lease expired before the work finished, and the holder did not write.", ZH: "工作完成之前租期已过，持锁者没有写入。"}}
 	return Experiment{
 		Hazard: "overrun", Title: "work longer than the lease", Shows: "the lease expires while the holder works", Applies: lockers,
 		run: schedule{
@@ -213,11 +213,11 @@ func diedForTheHolder(result *Result, p *participant) {
 	granted := slices.IndexFunc(events, func(e history.Event) bool {
 		return e.Owner == p.stopped[holder] && e.Step == string(api.Granted)
 	})
-	if result.Verdict != Safe || granted < 0 || p.ops[holder].Outcome == history.OK {
+	if result.Verdict != api.Safe || granted < 0 || p.ops[holder].Outcome == history.OK {
 		return
 	}
 	if next := nextGrant(events, p.stopped[holder], events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
-		result.Verdict, result.Invariant = Broken, MutualExclusion
+		result.Verdict, result.Invariant = api.Broken, MutualExclusion
 		result.Why = joined(result.Counts(), api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
 			"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000), p.answers())
 	}
@@ -236,7 +236,7 @@ func nesting() Experiment {
 		Hazard: "nesting", Title: "the holder acquires its lock again", Shows: "a holder that waits for itself", Applies: lockers,
 		run: schedule{
 			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
-			inject: resumeHolders, judge: mustSell(finding{Stalled, Progress, api.Text{EN: "The holder waited for its own lock.", ZH: "持锁者在等待自己的锁。"}}, holder),
+			inject: resumeHolders, judge: mustSell(finding{api.Stalled, Progress, api.Text{EN: "The holder waited for its own lock.", ZH: "持锁者在等待自己的锁。"}}, holder),
 		}.run,
 	}
 }

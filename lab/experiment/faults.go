@@ -58,7 +58,7 @@ func cutReplication(_ context.Context, r *run) error {
 }
 
 func minorityLoss() Experiment {
-	rejected := finding{Stalled, Progress, api.Text{EN: "Less than half of the nodes were dead, but a request was rejected.", ZH: "宕机的节点不到一半，但有请求被拒绝。"}}
+	rejected := finding{api.Stalled, Progress, api.Text{EN: "Less than half of the nodes were dead, but a request was rejected.", ZH: "宕机的节点不到一半，但有请求被拒绝。"}}
 	return Experiment{
 		Hazard: "minority-loss", Title: "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", Shows: "sales continue", Applies: claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd"),
 		run: schedule{
@@ -136,7 +136,7 @@ func lostReply() Experiment {
 			if p.ops[contender].Outcome == history.OK && waited < Lease/2 {
 				return nil
 			}
-			return &finding{Stalled, Progress, api.Textf("A lock without an owner kept the next request waiting for %v.", "一把没有主人的锁让下一个请求等了 %v。", waited.Round(100*time.Millisecond))}
+			return &finding{api.Stalled, Progress, api.Textf("A lock without an owner kept the next request waiting for %v.", "一把没有主人的锁让下一个请求等了 %v。", waited.Round(100*time.Millisecond))}
 		},
 	}
 	return Experiment{

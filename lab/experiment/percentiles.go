@@ -128,16 +128,16 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 		r.Why = joined(r.Why, api.Textf("%d requests failed.", "%d 个请求失败。", failed))
 	}
 	switch {
-	case stock.Verdict == check.Broken:
-		r.Verdict, r.Invariant = Broken, Conservation
+	case stock.Verdict == api.Broken:
+		r.Verdict, r.Invariant = api.Broken, Conservation
 		r.Why = joined(r.Counts(), r.Why)
-	case stock.Verdict != check.Holds:
-		r.Verdict = Inconclusive
+	case stock.Verdict != api.Holds:
+		r.Verdict = api.Inconclusive
 		r.Why = joined(r.Why, api.Textf("%d requests had no answer.", "%d 个请求没有应答。", stock.Unknown))
 	case b.P99MS < minRatio*a.P99MS:
-		r.Verdict = NotShown
+		r.Verdict = api.NotShown
 	default:
-		r.Verdict = Safe
+		r.Verdict = api.Safe
 	}
 }
 

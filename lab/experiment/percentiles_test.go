@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/report"
@@ -14,20 +15,20 @@ func TestPercentilesVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		closed, open float64 // p99, ms
-		stock        check.Verdict
-		want         Verdict
+		stock        api.Verdict
+		want         api.Verdict
 	}{
-		{"the closed loop hid the freeze", 12, 150, check.Holds, Safe},
-		{"three times is enough", 50, 150, check.Holds, Safe},
-		{"both loops show the freeze", 140, 150, check.Holds, NotShown},
-		{"an update was lost, and the figures do not matter", 12, 150, check.Broken, Broken},
-		{"one request had no answer", 12, 150, check.Inconclusive, Inconclusive},
+		{"the closed loop hid the freeze", 12, 150, api.Holds, api.Safe},
+		{"three times is enough", 50, 150, api.Holds, api.Safe},
+		{"both loops show the freeze", 140, 150, api.Holds, api.NotShown},
+		{"an update was lost, and the figures do not matter", 12, 150, api.Broken, api.Broken},
+		{"one request had no answer", 12, 150, api.Inconclusive, api.Inconclusive},
 	} {
 		var c Result
 		closed := measured{result: report.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}
 		open := measured{result: report.Result{P99MS: tt.open, Open: &report.Open{}}, frozen: history.Span{To: 204 * time.Millisecond}}
 		c.compare(closed, open, check.Conservation{Verdict: tt.stock})
-		if c.Verdict != tt.want || (c.Invariant == Conservation) != (tt.want == Broken) || !strings.Contains(c.Why.EN, "204 ms, and the p99 was 150.0 ms") {
+		if c.Verdict != tt.want || (c.Invariant == Conservation) != (tt.want == api.Broken) || !strings.Contains(c.Why.EN, "204 ms, and the p99 was 150.0 ms") {
 			t.Errorf("%s: %s %s, want %s: %s", tt.name, c.Verdict, c.Invariant, tt.want, c.Why)
 		}
 	}
@@ -63,8 +64,8 @@ func TestPercentiles(t *testing.T) {
 	}
 	result := store.Results()[0]
 	// On a busy machine the verdict may be "not shown". Why must then say that the machine was busy.
-	busy := result.Verdict == NotShown && strings.Contains(result.Why.EN, "was busy")
-	if result.Verdict != Safe && !busy {
+	busy := result.Verdict == api.NotShown && strings.Contains(result.Why.EN, "was busy")
+	if result.Verdict != api.Safe && !busy {
 		t.Errorf("%s: %s", result.Verdict, result.Why)
 	}
 	// A request without an answer may have taken a piece: the verdict includes it.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -54,7 +55,7 @@ func TestUnderChaos(t *testing.T) {
 			}
 			stock := check.Stock(s.sinceReset(), plenty, left)
 			total.Sold, total.Unknown, total.LostMin = total.Sold+stock.Sold, total.Unknown+stock.Unknown, total.LostMin+max(0, stock.LostMin)
-			if stock.Verdict == check.Broken {
+			if stock.Verdict == api.Broken {
 				t.Errorf("round %d, %s: %d sold, %d perhaps, %d taken from stock", rounds, s.Name(), stock.Sold, stock.Unknown, plenty-left)
 			}
 			if stock.Sold == 0 {

@@ -42,16 +42,16 @@ func TestLostEventsAreCounted(t *testing.T) {
 // was safe nor that there were two holders.
 func TestVerdictsWithoutAllEvents(t *testing.T) {
 	for _, test := range []struct {
-		verdict   Verdict
+		verdict   api.Verdict
 		invariant string
-		want      Verdict
+		want      api.Verdict
 	}{
-		{Safe, "", Inconclusive},
-		{NotShown, "", Inconclusive},
-		{Broken, MutualExclusion, Inconclusive},
-		{Broken, Conservation, Broken},
-		{Stalled, Progress, Stalled},
-		{Inconclusive, "", Inconclusive},
+		{api.Safe, "", api.Inconclusive},
+		{api.NotShown, "", api.Inconclusive},
+		{api.Broken, MutualExclusion, api.Inconclusive},
+		{api.Broken, Conservation, api.Broken},
+		{api.Stalled, Progress, api.Stalled},
+		{api.Inconclusive, "", api.Inconclusive},
 	} {
 		whole := Result{Verdict: test.verdict, Invariant: test.invariant, Why: api.Text{EN: "a reason"}}
 		if got := whole.withLostEvents(0); got.Verdict != test.verdict || got.Why != whole.Why {
@@ -98,8 +98,8 @@ func TestBrokenStream(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if r := store.Results()[0]; r.Verdict != Inconclusive || !strings.Contains(r.Why.EN, "events are missing") {
-		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, Inconclusive)
+	if r := store.Results()[0]; r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "events are missing") {
+		t.Errorf("%s: %s; want %s", r.Verdict, r.Why, api.Inconclusive)
 	}
 }
 

@@ -138,8 +138,8 @@ func acrossNodes(result *Result, p *participant) {
 			})
 		}
 	}
-	if result.Verdict == Safe && grantedAnew(result.Recording.Events) > 0 {
-		result.Verdict = Wasteful
+	if result.Verdict == api.Safe && grantedAnew(result.Recording.Events) > 0 {
+		result.Verdict = api.Wasteful
 		result.Why = joined(result.Why, api.Text{
 			EN: "The row lock excluded nobody: the commit on the other node rolled its holder back, which then tried again.",
 			ZH: "行锁没有排除任何请求：另一个节点的提交使持锁者回滚，持锁者随后重试。",

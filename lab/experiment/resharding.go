@@ -61,10 +61,10 @@ func keepLock() schedule {
 		judge: func(p *participant) *finding {
 			for _, part := range []int{contender, observer} {
 				if p.ops[part].Outcome == history.OK {
-					return &finding{Broken, MutualExclusion, api.Text{EN: "A request sold during the fault, while the holder had the lock.", ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。"}}
+					return &finding{api.Broken, MutualExclusion, api.Text{EN: "A request sold during the fault, while the holder had the lock.", ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。"}}
 				}
 			}
-			return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder did not sell, or its successor did not within 10 s.", ZH: "持锁者没有卖出，或者后继者在 10 秒内没有卖出。"}}, holder, successor)(p)
+			return mustSell(finding{api.Stalled, Progress, api.Text{EN: "The holder did not sell, or its successor did not within 10 s.", ZH: "持锁者没有卖出，或者后继者在 10 秒内没有卖出。"}}, holder, successor)(p)
 		},
 	}
 }

@@ -113,14 +113,14 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Inconclusive, failure(err)
+		result.Verdict, result.Why = api.Inconclusive, failure(err)
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
 	counts := joined(result.Counts(), api.Textf("Of %d requests, %d failed, and %d of these may have sold.",
 		"%d 个请求中有 %d 个失败，其中 %d 个可能已售出。", len(s.ops), failed, stock.Unknown))
-	if stock.Verdict == check.Broken {
-		result.Verdict, result.Invariant, result.Why = Broken, Conservation, counts
+	if stock.Verdict == api.Broken {
+		result.Verdict, result.Invariant, result.Why = api.Broken, Conservation, counts
 		if !s.Card.Safe {
 			result.Why = joined(counts, api.Text{EN: "This strategy loses updates without a restart, too.", ZH: "这个策略不重启也会丢失更新。"})
 		}
@@ -128,10 +128,10 @@ func (r *run) afterRestart(ctx context.Context, s *clients) Result {
 	}
 	linear := check.Linear(s.ops, plenty)
 	switch {
-	case linear.Verdict == check.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = Broken, Linearizability, joined(counts, linear.Why)
+	case linear.Verdict == api.Broken && s.Card.Safe:
+		result.Verdict, result.Invariant, result.Why = api.Broken, Linearizability, joined(counts, linear.Why)
 	case !s.boughtAfter(r.span.To):
-		result.Verdict, result.Invariant = Stalled, Progress
+		result.Verdict, result.Invariant = api.Stalled, Progress
 		result.Why = joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", grantBound))
 	default:
 		result.Why = joined(counts, linear.Why)

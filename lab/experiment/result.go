@@ -9,23 +9,6 @@ import (
 	"oversell/lab/history"
 )
 
-// Verdict is the result of an experiment for one strategy.
-type Verdict string
-
-// The verdicts.
-const (
-	Safe         Verdict = "safe"     // every invariant held
-	Stalled      Verdict = "stalled"  // no request acquired the lock within the time limit
-	Broken       Verdict = "broken"   // an invariant does not hold
-	Aborted      Verdict = "aborted"  // the lease expired before the work finished; no update was lost
-	Wasteful     Verdict = "wasteful" // correct, at a cost that grows with the number of waiters
-	NotShown     Verdict = "not shown"
-	Inconclusive Verdict = "inconclusive" // requests with an unknown outcome, lost events, or the experiment itself failed
-)
-
-// Failed reports whether the hazard did harm.
-func (v Verdict) Failed() bool { return v == Broken || v == Stalled || v == Aborted || v == Wasteful }
-
 // These constants are the values of Result.Invariant.
 const (
 	Conservation      = "conservation"       // I1: sold = initial - remaining
@@ -50,12 +33,12 @@ func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fe
 
 // Result is one run of one hazard on one strategy.
 type Result struct {
-	Hazard   string  `json:"hazard"`
-	Strategy string  `json:"strategy"`
-	Fenced   bool    `json:"fenced,omitempty"`
-	Seed     int64   `json:"seed"`
-	Claim    Claim   `json:"claim,omitempty"`
-	Verdict  Verdict `json:"verdict"`
+	Hazard   string      `json:"hazard"`
+	Strategy string      `json:"strategy"`
+	Fenced   bool        `json:"fenced,omitempty"`
+	Seed     int64       `json:"seed"`
+	Claim    Claim       `json:"claim,omitempty"`
+	Verdict  api.Verdict `json:"verdict"`
 	// Invariant is the invariant that does not hold. Why explains the verdict.
 	Invariant string   `json:"invariant,omitempty"`
 	Why       api.Text `json:"why"`
@@ -106,7 +89,7 @@ func (r Result) Name() string {
 func (r Result) Agrees() bool {
 	switch r.Claim {
 	case Protects:
-		return r.Verdict == Safe
+		return r.Verdict == api.Safe
 	case Breaks:
 		return r.Verdict.Failed()
 	default:
@@ -120,8 +103,8 @@ func (r Result) withLostEvents(lost int) Result {
 	if lost == 0 {
 		return r
 	}
-	if r.Verdict == Safe || r.Verdict == NotShown || r.Invariant == MutualExclusion {
-		r.Verdict, r.Invariant = Inconclusive, ""
+	if r.Verdict == api.Safe || r.Verdict == api.NotShown || r.Invariant == MutualExclusion {
+		r.Verdict, r.Invariant = api.Inconclusive, ""
 	}
 	r.Why = joined(api.Textf("%d or more events are missing in the recording. Run it again.", "记录中至少缺少 %d 个事件，请重新运行。", lost), r.Why)
 	return r

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/rig"
@@ -197,7 +198,7 @@ func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, err
 
 func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 	result := Result{
-		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: Safe,
+		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: api.Safe,
 		Recording: s.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}),
 	}
 	if r.span.What != "" {

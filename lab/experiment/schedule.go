@@ -89,7 +89,7 @@ type participant struct {
 }
 
 type finding struct {
-	verdict   Verdict
+	verdict   api.Verdict
 	invariant string
 	why       api.Text
 }
@@ -393,7 +393,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 	}
 	stock, err := r.count(ctx, countOn, p.Subject, &result)
 	if err != nil {
-		result.Verdict, result.Why = Inconclusive, failure(err)
+		result.Verdict, result.Why = api.Inconclusive, failure(err)
 		return result
 	}
 	found := r.find(p, stock, result.Recording)
@@ -403,24 +403,24 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 }
 
 func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
-	if stock.Verdict == check.Broken {
-		return finding{Broken, Conservation, r.cause(p, rec.Events)}
+	if stock.Verdict == api.Broken {
+		return finding{api.Broken, Conservation, r.cause(p, rec.Events)}
 	}
-	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == check.Broken {
-		return finding{Broken, MutualExclusion, exclusion.Why}
+	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == api.Broken {
+		return finding{api.Broken, MutualExclusion, exclusion.Why}
 	}
-	if fences := check.Fences(rec); fences.Verdict == check.Broken {
-		return finding{Broken, FenceMonotonicity, fences.Why}
+	if fences := check.Fences(rec); fences.Verdict == api.Broken {
+		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
 	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
-		return finding{Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
+		return finding{api.Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {
 			return *found
 		}
 	}
-	return finding{Safe, "", api.Text{}}
+	return finding{api.Safe, "", api.Text{}}
 }
 
 // mustSell returns a judge. The judge returns f if the request of one of these roles did not sell.

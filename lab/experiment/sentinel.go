@@ -29,14 +29,14 @@ func oldSide(seed int64) int { return []int{holder, contender}[seed>>2&1] }
 
 // minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
 func minReplicas() Experiment {
-	granted := finding{Broken, MutualExclusion, api.Text{EN: "The old master has granted the lock without a replica.", ZH: "旧主节点没有从节点，仍然发出了锁。"}}
+	granted := finding{api.Broken, MutualExclusion, api.Text{EN: "The old master has granted the lock without a replica.", ZH: "旧主节点没有从节点，仍然发出了锁。"}}
 	sched := splitFirst(func(*run) int { return contender })
 	sched.contenderParams = wait(0)
 	sched.judge = func(p *participant) *finding {
 		if p.ops[contender].Outcome == history.OK {
 			return &granted
 		}
-		return mustSell(finding{Stalled, Progress, api.Text{EN: "The holder, which is on the side of the new master, did not sell.", ZH: "持锁者在新主节点一侧，却没有卖出。"}}, holder)(p)
+		return mustSell(finding{api.Stalled, Progress, api.Text{EN: "The holder, which is on the side of the new master, did not sell.", ZH: "持锁者在新主节点一侧，却没有卖出。"}}, holder)(p)
 	}
 	return Experiment{
 		Hazard: "min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
@@ -82,7 +82,7 @@ func renewalAfterSplit(e Experiment, minReplicas int) Experiment {
 				}
 				return r.injectAll(ctx, masters.Split(name(r.on[holder])))
 			},
-			judge: mustSell(finding{Stalled, Progress, api.Text{EN: "The contender did not get the lock on the new master.", ZH: "竞争者在新主节点上没有拿到锁。"}}, contender),
+			judge: mustSell(finding{api.Stalled, Progress, api.Text{EN: "The contender did not get the lock on the new master.", ZH: "竞争者在新主节点上没有拿到锁。"}}, contender),
 		}
 		return sched.run(ctx, r)
 	}

@@ -10,7 +10,7 @@ import (
 	"oversell/lab/history"
 )
 
-func results(claim Claim, verdicts ...Verdict) (results []Result) {
+func results(claim Claim, verdicts ...api.Verdict) (results []Result) {
 	for i, v := range verdicts {
 		results = append(results, Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
@@ -24,7 +24,7 @@ func TestResultStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := results(Protects, Safe, Broken)
+	first := results(Protects, api.Safe, api.Broken)
 	first[0].Recording.Ops = []history.Op{{Strategy: "redis", Qty: 1, Outcome: history.OK}}
 	first[1].Recording.Events = []history.Event{{Step: "read"}}
 	if err := store.add(first); err != nil {
@@ -42,7 +42,7 @@ func TestResultStore(t *testing.T) {
 	if err != nil || len(again.Results()) != 2 {
 		t.Fatalf("%d results: %v", len(again.Results()), err)
 	}
-	if err := again.add(results(Protects, Safe, Safe, Safe)[2:]); err != nil {
+	if err := again.add(results(Protects, api.Safe, api.Safe, api.Safe)[2:]); err != nil {
 		t.Fatal(err)
 	}
 	last, err := OpenStore(dir)
@@ -71,7 +71,7 @@ func TestEndlessFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := results(Protects, Safe)[0]
+	one := results(Protects, api.Safe)[0]
 	if err := os.MkdirAll(filepath.Dir(store.recordingFile(one)), 0o700); err != nil {
 		t.Fatal(err)
 	}

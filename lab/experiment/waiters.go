@@ -94,7 +94,7 @@ func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	result.Why = joined(result.Counts(), api.Textf("The %d requests came at the same time, and made %d failed attempts.", "%d 个请求同时到达，失败的尝试共 %d 次。", waiters, retries))
 	// At this limit, a third of all attempts failed: one failed attempt for two sales.
 	if retries > result.Sold/2 {
-		result.Verdict = Wasteful
+		result.Verdict = api.Wasteful
 	}
 	return result, nil
 }
@@ -118,12 +118,12 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 			}
 			result := r.safe(s, 0, nil)
 			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // such as a lock that is not granted
-				result.Verdict, result.Why = Inconclusive, failure(err)
+				result.Verdict, result.Why = api.Inconclusive, failure(err)
 				return result, nil
 			}
 			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s.", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
 			if sent > wastefulFrom {
-				result.Verdict = Wasteful
+				result.Verdict = api.Wasteful
 			}
 			return result, err
 		})

@@ -128,16 +128,16 @@ func (r *run) reconciliation(ctx context.Context, p *participant, before, after 
 	result.Why = joined(seen, counts)
 	switch {
 	case err != nil:
-		result.Verdict, result.Why = Inconclusive, failure(err)
+		result.Verdict, result.Why = api.Inconclusive, failure(err)
 	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = Inconclusive, joined(result.Counts(), p.answers())
-	case row.Verdict != check.Holds:
-		result.Verdict, result.Invariant = Broken, Reconciliation
+		result.Verdict, result.Why = api.Inconclusive, joined(result.Counts(), p.answers())
+	case row.Verdict != api.Holds:
+		result.Verdict, result.Invariant = api.Broken, Reconciliation
 	case after != count:
-		result.Verdict, result.Invariant = Broken, Reconciliation
+		result.Verdict, result.Invariant = api.Broken, Reconciliation
 		result.Why = joined(seen, api.Textf("In the end, the row had %d left, and %s %d.", "最后数据行剩 %d，%s 剩 %d。", after, p.Card.Stock, count))
 	case before <= left:
-		result.Verdict = NotShown
+		result.Verdict = api.NotShown
 	}
 	return result
 }

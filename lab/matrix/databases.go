@@ -57,7 +57,7 @@ func (d Database) Compare(recorded Matrix) (compared int, different []Deviation)
 		compared++
 		before := recorded.Rows[i].Summaries[hazard]
 		sometimes := before.Failed > 0 && before.Failed < before.Runs
-		if here.Verdict != before.Verdict && (!sometimes || here.Verdict != experiment.Safe) {
+		if here.Verdict != before.Verdict && (!sometimes || here.Verdict != api.Safe) {
 			different = append(different, Deviation{r, hazard, here, before})
 		}
 	})

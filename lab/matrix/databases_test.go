@@ -17,9 +17,9 @@ func summaries(strategy string, of map[string]Summary) Row {
 // TestDatabases compares a database with a matrix, and writes the table of it.
 func TestDatabases(t *testing.T) {
 	t.Parallel()
-	safe := Summary{Verdict: experiment.Safe, Runs: 20, Agrees: true, Why: api.Text{EN: "2 sold."}, Command: "oversell break x", Seeds: []int64{1}}
+	safe := Summary{Verdict: api.Safe, Runs: 20, Agrees: true, Why: api.Text{EN: "2 sold."}, Command: "oversell break x", Seeds: []int64{1}}
 	broken := func(failed, runs int) Summary {
-		return Summary{Verdict: experiment.Broken, Failed: failed, Runs: runs, Agrees: true, Why: api.Text{EN: "2 sold, 1 taken."}}
+		return Summary{Verdict: api.Broken, Failed: failed, Runs: runs, Agrees: true, Why: api.Text{EN: "2 sold, 1 taken."}}
 	}
 	hazards := []string{"race", "pause", "crash", "restart"}
 	recorded := Matrix{Hazards: hazards, Rows: []Row{
@@ -78,7 +78,7 @@ func TestDatabases(t *testing.T) {
 func TestClaimedBy(t *testing.T) {
 	t.Parallel()
 	m := Matrix{Hazards: []string{"race"}, Rows: []Row{
-		summaries("none", map[string]Summary{"race": {Verdict: experiment.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
+		summaries("none", map[string]Summary{"race": {Verdict: api.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
 	}}
 	for claim, contradictions := range map[experiment.Claim]int{experiment.Breaks: 0, experiment.Silent: 0, experiment.Protects: 1} {
 		changed := m.ClaimedBy(func(string, string, bool) experiment.Claim { return claim })

@@ -26,15 +26,15 @@ type Row struct {
 
 // Summary holds the runs of one hazard on one strategy, over all seeds.
 type Summary struct {
-	Claim        experiment.Claim   `json:"claim,omitempty"`
-	Runs         int                `json:"runs"`
-	Verdict      experiment.Verdict `json:"verdict"`                // the worst of all runs
-	Failed       int                `json:"failed"`                 // runs in which the hazard did harm
-	Inconclusive int                `json:"inconclusive,omitempty"` // number of runs
-	Agrees       bool               `json:"agrees"`
-	Why          api.Text           `json:"why,omitzero"` // of the first run with the verdict
-	Command      string             `json:"command,omitempty"`
-	Seeds        []int64            `json:"seeds,omitempty"`
+	Claim        experiment.Claim `json:"claim,omitempty"`
+	Runs         int              `json:"runs"`
+	Verdict      api.Verdict      `json:"verdict"`                // the worst of all runs
+	Failed       int              `json:"failed"`                 // runs in which the hazard did harm
+	Inconclusive int              `json:"inconclusive,omitempty"` // number of runs
+	Agrees       bool             `json:"agrees"`
+	Why          api.Text         `json:"why,omitzero"` // of the first run with the verdict
+	Command      string           `json:"command,omitempty"`
+	Seeds        []int64          `json:"seeds,omitempty"`
 }
 
 // Summarise makes the matrix of the results.
@@ -72,7 +72,7 @@ func (s Summary) with(result experiment.Result) Summary {
 	if result.Verdict.Failed() {
 		s.Failed++
 	}
-	if result.Verdict == experiment.Inconclusive {
+	if result.Verdict == api.Inconclusive {
 		s.Inconclusive++
 	}
 	if first || worse(result.Verdict, s.Verdict) {
@@ -80,7 +80,7 @@ func (s Summary) with(result experiment.Result) Summary {
 	}
 	s.Agrees = s.agrees()
 	if s.Claim == experiment.Breaks && s.Failed == 0 {
-		s.Verdict = experiment.NotShown
+		s.Verdict = api.NotShown
 	}
 	return s
 }
@@ -91,9 +91,9 @@ func (s Summary) agrees() bool {
 	return s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
 }
 
-func worse(a, b experiment.Verdict) bool {
-	order := []experiment.Verdict{
-		experiment.Safe, experiment.NotShown, experiment.Inconclusive, experiment.Wasteful, experiment.Aborted, experiment.Stalled, experiment.Broken,
+func worse(a, b api.Verdict) bool {
+	order := []api.Verdict{
+		api.Safe, api.NotShown, api.Inconclusive, api.Wasteful, api.Aborted, api.Stalled, api.Broken,
 	}
 	return slices.Index(order, a) > slices.Index(order, b)
 }

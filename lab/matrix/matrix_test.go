@@ -9,15 +9,15 @@ import (
 	"oversell/lab/experiment"
 )
 
-func results(claim experiment.Claim, verdicts ...experiment.Verdict) (results []experiment.Result) {
+func results(claim experiment.Claim, verdicts ...api.Verdict) (results []experiment.Result) {
 	for i, v := range verdicts {
 		results = append(results, experiment.Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
 	return results
 }
 
-func times(v experiment.Verdict, n int) []experiment.Verdict {
-	return slices.Repeat([]experiment.Verdict{v}, n)
+func times(v api.Verdict, n int) []api.Verdict {
+	return slices.Repeat([]api.Verdict{v}, n)
 }
 
 // TestSummaries checks that a claim of protection allows no failed run, and that a claimed flaw may
@@ -26,20 +26,20 @@ func TestSummaries(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		results      []experiment.Result
-		verdict      experiment.Verdict
+		verdict      api.Verdict
 		agrees       bool
 		inconclusive int
 	}{
-		{"protected, and held", results(experiment.Protects, experiment.Safe, experiment.Safe), experiment.Safe, true, 0},
-		{"protected, and broke once in twenty", results(experiment.Protects, append(times(experiment.Safe, 19), experiment.Broken)...), experiment.Broken, false, 0},
-		{"protected, and stalled", results(experiment.Protects, experiment.Safe, experiment.Stalled), experiment.Stalled, false, 0},
-		{"breaks, always", results(experiment.Breaks, experiment.Broken, experiment.Broken), experiment.Broken, true, 0},
-		{"breaks, nineteen of twenty", results(experiment.Breaks, append(times(experiment.Broken, 19), experiment.Safe)...), experiment.Broken, true, 0},
-		{"breaks, eighteen of twenty", results(experiment.Breaks, append(times(experiment.Broken, 18), experiment.Safe, experiment.Safe)...), experiment.Broken, false, 0},
-		{"breaks, never seen", results(experiment.Breaks, experiment.Safe, experiment.Safe), experiment.NotShown, false, 0},
-		{"breaks by waste", results(experiment.Breaks, experiment.Wasteful), experiment.Wasteful, true, 0},
-		{"protected, one run inconclusive", results(experiment.Protects, experiment.Safe, experiment.Inconclusive), experiment.Inconclusive, true, 1},
-		{"no claim", results(experiment.Silent, experiment.Broken, experiment.Safe), experiment.Broken, true, 0},
+		{"protected, and held", results(experiment.Protects, api.Safe, api.Safe), api.Safe, true, 0},
+		{"protected, and broke once in twenty", results(experiment.Protects, append(times(api.Safe, 19), api.Broken)...), api.Broken, false, 0},
+		{"protected, and stalled", results(experiment.Protects, api.Safe, api.Stalled), api.Stalled, false, 0},
+		{"breaks, always", results(experiment.Breaks, api.Broken, api.Broken), api.Broken, true, 0},
+		{"breaks, nineteen of twenty", results(experiment.Breaks, append(times(api.Broken, 19), api.Safe)...), api.Broken, true, 0},
+		{"breaks, eighteen of twenty", results(experiment.Breaks, append(times(api.Broken, 18), api.Safe, api.Safe)...), api.Broken, false, 0},
+		{"breaks, never seen", results(experiment.Breaks, api.Safe, api.Safe), api.NotShown, false, 0},
+		{"breaks by waste", results(experiment.Breaks, api.Wasteful), api.Wasteful, true, 0},
+		{"protected, one run inconclusive", results(experiment.Protects, api.Safe, api.Inconclusive), api.Inconclusive, true, 1},
+		{"no claim", results(experiment.Silent, api.Broken, api.Safe), api.Broken, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := Summarise(test.results)
@@ -47,7 +47,7 @@ func TestSummaries(t *testing.T) {
 			if s.Verdict != test.verdict || s.Agrees != test.agrees || s.Inconclusive != test.inconclusive || s.Runs != len(test.results) {
 				t.Errorf("%+v", s)
 			}
-			if s.Why.EN != string(s.Verdict) && s.Verdict != experiment.NotShown {
+			if s.Why.EN != string(s.Verdict) && s.Verdict != api.NotShown {
 				t.Errorf("%s is explained by %q", s.Verdict, s.Why.EN)
 			}
 			if (len(m.Contradictions()) > 0) == test.agrees {
@@ -94,9 +94,9 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 
-	pauses := results(experiment.Breaks, times(experiment.Broken, 3)...)
-	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: experiment.Protects, Verdict: experiment.Safe}
-	before := Summarise(append(pauses, crash, experiment.Result{Hazard: "made-up", Strategy: "zk", Verdict: experiment.Stalled}))
+	pauses := results(experiment.Breaks, times(api.Broken, 3)...)
+	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: experiment.Protects, Verdict: api.Safe}
+	before := Summarise(append(pauses, crash, experiment.Result{Hazard: "made-up", Strategy: "zk", Verdict: api.Stalled}))
 	var file strings.Builder
 	about := About{Date: "2026-01-02", Machine: "two cores", Versions: "redis 7"}
 	if err := before.WriteJSON(&file, about); err != nil {
@@ -120,11 +120,11 @@ func TestMarkdown(t *testing.T) {
 
 // TestRecord checks that newer summaries replace older ones, and that all others stay the same.
 func TestRecord(t *testing.T) {
-	old := Summarise(append(results(experiment.Protects, experiment.Safe, experiment.Safe),
-		experiment.Result{Hazard: "race", Strategy: "redis", Seed: 1, Verdict: experiment.Safe},
-		experiment.Result{Hazard: "race", Strategy: "none", Seed: 1, Verdict: experiment.Broken}))
-	fenced := experiment.Result{Hazard: "crash", Strategy: "redis", Fenced: true, Seed: 1, Verdict: experiment.Safe}
-	old.Record(Summarise(append(results(experiment.Breaks, experiment.Broken), fenced)))
+	old := Summarise(append(results(experiment.Protects, api.Safe, api.Safe),
+		experiment.Result{Hazard: "race", Strategy: "redis", Seed: 1, Verdict: api.Safe},
+		experiment.Result{Hazard: "race", Strategy: "none", Seed: 1, Verdict: api.Broken}))
+	fenced := experiment.Result{Hazard: "crash", Strategy: "redis", Fenced: true, Seed: 1, Verdict: api.Safe}
+	old.Record(Summarise(append(results(experiment.Breaks, api.Broken), fenced)))
 	if want := []string{"pause", "race", "crash"}; !slices.Equal(old.Hazards, want) {
 		t.Errorf("the hazards are %v, want %v", old.Hazards, want)
 	}
@@ -142,8 +142,8 @@ func TestRecord(t *testing.T) {
 
 // TestVerdictsInWords checks that every verdict has a word and a sentence in both languages.
 func TestVerdictsInWords(t *testing.T) {
-	for _, v := range []experiment.Verdict{
-		experiment.Safe, experiment.Stalled, experiment.Broken, experiment.Aborted, experiment.Wasteful, experiment.NotShown, experiment.Inconclusive,
+	for _, v := range []api.Verdict{
+		api.Safe, api.Stalled, api.Broken, api.Aborted, api.Wasteful, api.NotShown, api.Inconclusive,
 	} {
 		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
 			word, sentence := Word(v), Sentence(experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim})

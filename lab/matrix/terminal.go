@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/lab/experiment"
 	"oversell/lab/terminal"
 )
 
@@ -92,7 +91,7 @@ func (s Summary) cell(ok bool) terminal.Cell {
 
 // shownAgreement is the agreement, but an inconclusive verdict neither agrees nor contradicts.
 func (s Summary) shownAgreement() string {
-	if s.Verdict == experiment.Inconclusive {
+	if s.Verdict == api.Inconclusive {
 		return ""
 	}
 	return s.agreement()

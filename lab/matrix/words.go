@@ -7,7 +7,7 @@ import (
 
 // verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
 type verdictWords struct {
-	verdict      experiment.Verdict
+	verdict      api.Verdict
 	chinese      string
 	meaning      string // for the legend
 	sentence, zh string
@@ -15,17 +15,17 @@ type verdictWords struct {
 
 func allVerdicts() []verdictWords {
 	return []verdictWords{
-		{experiment.Safe, "安全", "every invariant held", "%[1]s is safe: every invariant held.", "%[1]s 安全：所有不变量都成立。"},
-		{experiment.Broken, "被破坏", "an invariant does not hold: in most cases, more was sold than taken from the stock", "%[1]s is broken: %[2]s.", "%[1]s 被破坏：%[3]s。"},
-		{experiment.Stalled, "停滞", "no request acquired the lock within the time limit", "%[1]s stalled: no request acquired the lock within the time limit.", "%[1]s 停滞：在限定时间内没有请求拿到锁。"},
-		{experiment.Aborted, "中断", "the lease expired before the work finished, and the request was rejected; no update was lost", "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
-		{experiment.Wasteful, "浪费", "correct, but the cost grows with the number of waiters", "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
-		{experiment.NotShown, "未显现", "the card claims a flaw, and no run showed it", "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
-		{experiment.Inconclusive, "无法判定", "requests got no answer, events of the recording were lost, or the experiment itself failed", "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
+		{api.Safe, "安全", "every invariant held", "%[1]s is safe: every invariant held.", "%[1]s 安全：所有不变量都成立。"},
+		{api.Broken, "被破坏", "an invariant does not hold: in most cases, more was sold than taken from the stock", "%[1]s is broken: %[2]s.", "%[1]s 被破坏：%[3]s。"},
+		{api.Stalled, "停滞", "no request acquired the lock within the time limit", "%[1]s stalled: no request acquired the lock within the time limit.", "%[1]s 停滞：在限定时间内没有请求拿到锁。"},
+		{api.Aborted, "中断", "the lease expired before the work finished, and the request was rejected; no update was lost", "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
+		{api.Wasteful, "浪费", "correct, but the cost grows with the number of waiters", "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
+		{api.NotShown, "未显现", "the card claims a flaw, and no run showed it", "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
+		{api.Inconclusive, "无法判定", "requests got no answer, events of the recording were lost, or the experiment itself failed", "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
 	}
 }
 
-func wordsOf(v experiment.Verdict) verdictWords {
+func wordsOf(v api.Verdict) verdictWords {
 	for _, words := range allVerdicts() {
 		if words.verdict == v {
 			return words
@@ -35,16 +35,16 @@ func wordsOf(v experiment.Verdict) verdictWords {
 }
 
 // Word returns the word of a verdict.
-func Word(v experiment.Verdict) api.Text { return api.Text{EN: string(v), ZH: wordsOf(v).chinese} }
+func Word(v api.Verdict) api.Text { return api.Text{EN: string(v), ZH: wordsOf(v).chinese} }
 
 // Class returns the CSS class of a verdict: harm, cost, safe or doubt.
-func Class(v experiment.Verdict) string {
+func Class(v api.Verdict) string {
 	switch {
-	case v == experiment.Broken || v == experiment.Stalled:
+	case v == api.Broken || v == api.Stalled:
 		return "harm"
 	case v.Failed():
 		return "cost"
-	case v == experiment.Safe:
+	case v == api.Safe:
 		return "safe"
 	default:
 		return "doubt"
@@ -52,14 +52,14 @@ func Class(v experiment.Verdict) string {
 }
 
 // Sign returns a sign for the class, for readers who see no colours.
-func Sign(v experiment.Verdict) string {
+func Sign(v api.Verdict) string {
 	return map[string]string{"harm": "✗", "cost": "▲", "safe": "✓", "doubt": "?"}[Class(v)]
 }
 
 // Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
 func Agreement(r experiment.Result) string {
 	switch {
-	case r.Claim == experiment.Silent || r.Verdict == experiment.Inconclusive:
+	case r.Claim == experiment.Silent || r.Verdict == api.Inconclusive:
 		return ""
 	case r.Agrees():
 		return "agrees"

@@ -2,7 +2,6 @@ package report
 
 import (
 	"oversell/api"
-	"oversell/lab/check"
 )
 
 // advice recommends a strategy: of those that lost nothing, and claim to, the one with the highest
@@ -15,7 +14,7 @@ func advice(results []Result) api.Text {
 			continue
 		}
 		complete++
-		if r.Verdict != check.Holds || !r.Safe {
+		if r.Verdict != api.Holds || !r.Safe {
 			continue
 		}
 		held++

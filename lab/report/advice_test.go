@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/check"
+	"oversell/api"
 )
 
 func TestAdvice(t *testing.T) {
-	run := func(strategy string, v check.Verdict, safe bool, perSecond float64) Result {
+	run := func(strategy string, v api.Verdict, safe bool, perSecond float64) Result {
 		return Result{Strategy: strategy, Verdict: v, Safe: safe, ThroughputPerS: perSecond, Samples: 10}
 	}
-	none, redis, zk := run("none", check.Broken, false, 900), run("redis", check.Holds, true, 300), run("zk", check.Holds, true, 200)
-	lucky, partial := run("lucky", check.Holds, false, 999), run("stopped", check.Holds, true, 999)
+	none, redis, zk := run("none", api.Broken, false, 900), run("redis", api.Holds, true, 300), run("zk", api.Holds, true, 200)
+	lucky, partial := run("lucky", api.Holds, false, 999), run("stopped", api.Holds, true, 999)
 	partial.Partial = true
 	for want, results := range map[string][]Result{
 		"Of the 2 strategies that lost nothing here, as their cards claim, redis was the fastest: 300 requests/s.": {none, zk, redis, lucky, partial},

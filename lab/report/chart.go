@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"oversell/lab/check"
+	"oversell/api"
 )
 
 // Charts use per cent for widths and pixels for heights, so that bars grow with the window and
@@ -59,7 +59,7 @@ func lostChart(results []Result) chart {
 	of := func(r Result) float64 { return float64(r.LostUpdates) }
 	c := barChart(results, of, lostUpdates)
 	for i, r := range results {
-		c.Bars[i].Alarm = r.Verdict == check.Broken
+		c.Bars[i].Alarm = r.Verdict == api.Broken
 	}
 	return c
 }

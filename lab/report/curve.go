@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/lab/check"
 	"oversell/lab/terminal"
 )
 
@@ -105,7 +104,7 @@ func bends(curves []Curve) []bend {
 		}
 		broken := 0
 		for _, p := range c.Points {
-			if p.Verdict == check.Broken {
+			if p.Verdict == api.Broken {
 				broken++
 			}
 		}

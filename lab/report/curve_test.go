@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/check"
+	"oversell/api"
 	"oversell/lab/report"
 	"oversell/lab/terminal"
 )
@@ -20,7 +20,7 @@ func swept(strategy string, figures ...float64) []report.Result {
 	left := 0
 	for i := 0; i < len(figures); i += 2 {
 		all = append(all, report.Result{
-			Strategy: strategy, Safe: true, Verdict: check.Holds, Clients: int(figures[i]), ThroughputPerS: figures[i+1],
+			Strategy: strategy, Safe: true, Verdict: api.Holds, Clients: int(figures[i]), ThroughputPerS: figures[i+1],
 			Samples: 1000, Sold: 1000, SoldOut: 100, Errors: 100, Retries: int(figures[i]) * 200, Remaining: &left,
 			P50MS: figures[i], P99MS: 3 * figures[i], LengthMS: 5000, WaitMS: 10_000, Stock: 20_000, Seed: 42,
 			Target: "http://127.0.0.1:8080", StartedAt: time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC),
@@ -58,7 +58,7 @@ func TestKnee(t *testing.T) {
 
 func sweep() []report.Result {
 	all := append(swept("version", 1, 700, 2, 1100, 5, 1200, 10, 900), swept("none", 1, 900, 2, 1900)...)
-	all[5].Verdict, all[5].LostUpdates = check.Broken, 400
+	all[5].Verdict, all[5].LostUpdates = api.Broken, 400
 	all[3].Partial = true
 	return all
 }

@@ -6,17 +6,16 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/check"
 )
 
 // Result has the figures of one run. Scripts rely on its JSON keys: keys may be added, not changed.
 type Result struct {
-	Strategy string        `json:"strategy"`
-	Safe     bool          `json:"safe"`              // the card claims that no update is lost in such a run
-	Alone    bool          `json:"alone,omitempty"`   // the claim is only for one replica, which served all requests
-	Overrun  bool          `json:"overrun,omitempty"` // the work was longer than the lease, which the card names as a flaw
-	Verdict  check.Verdict `json:"verdict"`
-	Partial  bool          `json:"partial"` // the run was stopped before its end
+	Strategy string      `json:"strategy"`
+	Safe     bool        `json:"safe"`              // the card claims that no update is lost in such a run
+	Alone    bool        `json:"alone,omitempty"`   // the claim is only for one replica, which served all requests
+	Overrun  bool        `json:"overrun,omitempty"` // the work was longer than the lease, which the card names as a flaw
+	Verdict  api.Verdict `json:"verdict"`
+	Partial  bool        `json:"partial"` // the run was stopped before its end
 
 	Clients   int     `json:"clients"`
 	Loops     int     `json:"loops"`

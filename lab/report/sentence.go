@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"oversell/api"
-	"oversell/lab/check"
 	"oversell/lab/history"
 )
 
@@ -45,11 +44,11 @@ func notes(r Result) (all []api.Text) {
 			"the result is inconclusive for %[3]s. Run it again on a Redis that nobody else uses.",
 			"但测试期间 Redis 执行了 %[1]d 次 FLUSHALL 或 FLUSHDB，持有者手中的锁被删掉了：无法判定 %[3]s 是否正确。请换一个没有别人使用的 Redis 再测一次。",
 			r.Flushes, count(r.Flushes, "time", "times"), r.Strategy)
-	case r.Verdict == check.Broken && r.Overrun:
+	case r.Verdict == api.Broken && r.Overrun:
 		say("The work took longer than the lease: its card says that this breaks it (overrun).", "业务时间超过了租期：它的卡片说过会被这样打破（overrun）。")
-	case r.Verdict == check.Broken && r.Safe:
+	case r.Verdict == api.Broken && r.Safe:
 		say("Its card claims that it loses no update: this run contradicts the card.", "它的卡片声明不会丢失更新：这次运行与卡片不符。")
-	case r.Verdict == check.Holds && !r.Safe && r.Sold > 1:
+	case r.Verdict == api.Holds && !r.Safe && r.Sold > 1:
 		say("Its card does not claim that it is safe: this run was lucky.", "它的卡片没有声明它是安全的：这一次只是运气好。")
 	}
 	if r.Partial {
@@ -65,7 +64,7 @@ func stockSentence(r Result) api.Text {
 			"确定售出 %d 件，但之后无法读取库存：无法判定。", r.Sold)
 	}
 	switch r.Verdict {
-	case check.Holds:
+	case api.Holds:
 		s := api.Textf("%d sold, %d left, no update lost.", "售出 %d 件，剩余 %d 件，没有丢失更新。", r.Sold, *r.Remaining)
 		if r.Alone {
 			s = api.Textf("%d sold, %d left, no update lost, as its card says for one replica.",
@@ -77,11 +76,11 @@ func stockSentence(r Result) api.Text {
 		more := api.Textf(" (%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
 			r.Unknown, count(r.Unknown, "answer is", "answers are"))
 		return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
-	case check.Inconclusive:
+	case api.Inconclusive:
 		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: inconclusive.",
 			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",
 			r.Sold, *r.Remaining, r.Unknown, r.LostUpdatesMax, count(r.Unknown, "answer", "answers"), count(r.LostUpdatesMax, "update", "updates"))
-	case check.Broken:
+	case api.Broken:
 	}
 	return brokenSentence(r)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
@@ -51,7 +52,7 @@ func Summarise(h history.History, s Setup) Result {
 	r.measure(h.Ops)
 	r.Sentence = sentence(r)
 	if r.Flushes > 0 {
-		r.Verdict = check.Inconclusive
+		r.Verdict = api.Inconclusive
 	}
 	return r
 }

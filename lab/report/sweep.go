@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/lab/check"
 	"oversell/lab/terminal"
 )
 
@@ -28,10 +27,10 @@ func Sweep(w io.Writer, curves []Curve, screen terminal.Screen, lang string) err
 }
 
 // verdict returns the worst verdict of all points.
-func (c Curve) verdict() check.Verdict {
-	worst := check.Holds
+func (c Curve) verdict() api.Verdict {
+	worst := api.Holds
 	for _, p := range c.Points {
-		if p.Verdict == check.Broken || p.Verdict == check.Inconclusive && worst == check.Holds {
+		if p.Verdict == api.Broken || p.Verdict == api.Inconclusive && worst == api.Holds {
 			worst = p.Verdict
 		}
 	}
@@ -41,7 +40,7 @@ func (c Curve) verdict() check.Verdict {
 func (c Curve) headline() api.Text {
 	broken := 0
 	for _, p := range c.Points {
-		if p.Verdict == check.Broken {
+		if p.Verdict == api.Broken {
 			broken++
 		}
 	}
@@ -49,7 +48,7 @@ func (c Curve) headline() api.Text {
 	switch {
 	case broken > 0:
 		lost = api.Textf("updates lost in %d of %d runs", "%[2]d 次运行中有 %[1]d 次丢失更新", broken, len(c.Points))
-	case c.verdict() == check.Inconclusive:
+	case c.verdict() == api.Inconclusive:
 		lost = api.Text{EN: "inconclusive", ZH: "无法判定"}
 	}
 	peak, last := c.Points[c.peak()], c.Points[len(c.Points)-1].Clients
@@ -102,7 +101,7 @@ func (c Curve) table() terminal.Table {
 			{Text: measured(p.Result, p.P99MS)},
 			{Text: measured(p.Result, p.RetriesPerSale)},
 			alarmed(terminal.Number(p.Errors), terminal.Costly, p.Errors > 0),
-			alarmed(lost(p.Result), sign(p.Verdict), p.Verdict != check.Holds),
+			alarmed(lost(p.Result), sign(p.Verdict), p.Verdict != api.Holds),
 			{Text: strings.Join(marks, ", ")},
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/lab/check"
 	"oversell/lab/terminal"
 )
 
@@ -38,13 +37,13 @@ func (l Lesson) below(indent int, note string) string {
 	return l.Screen.Wrap(strings.Repeat(" ", indent)+note, indent) + "\n"
 }
 
-func sign(v check.Verdict) string {
+func sign(v api.Verdict) string {
 	switch v {
-	case check.Holds:
+	case api.Holds:
 		return terminal.Good
-	case check.Broken:
+	case api.Broken:
 		return terminal.Bad
-	case check.Inconclusive:
+	case api.Inconclusive:
 	}
 	return terminal.Inconclusive
 }
@@ -56,12 +55,12 @@ func Headline(r Result) api.Text {
 		return api.Textf("inconclusive: the locks were deleted during the run", "无法判定：测试期间锁被删掉了")
 	case r.Remaining == nil:
 		return api.Textf("inconclusive: the stock could not be read after the run", "无法判定：测试之后无法读取库存")
-	case r.Verdict == check.Inconclusive:
+	case r.Verdict == api.Inconclusive:
 		return api.Textf("inconclusive: %[3]s missing, so up to %[4]s may be lost", "无法判定：%[1]s 个应答没有收到，最多可能丢失 %[2]s 次更新",
 			terminal.Number(r.Unknown), terminal.Number(r.LostUpdatesMax), countOf(r.Unknown, "answer is", "answers are"), countOf(r.LostUpdatesMax, "update", "updates"))
-	case r.Verdict == check.Holds && r.Alone:
+	case r.Verdict == api.Holds && r.Alone:
 		return api.Textf("no update lost, as its card says for one replica", "没有丢失更新，与它的卡片一致：只有一个副本")
-	case r.Verdict == check.Holds:
+	case r.Verdict == api.Holds:
 		return api.Textf("no update lost", "没有丢失更新")
 	}
 	return brokenHeadline(r)
@@ -126,7 +125,7 @@ func Table(w io.Writer, results []Result, screen terminal.Screen) error {
 			{Text: measured(r, r.P99MS)},
 			{Text: terminal.Number(r.Sold)},
 			{Text: left(r)},
-			alarmed(lost(r), sign(r.Verdict), r.Verdict != check.Holds),
+			alarmed(lost(r), sign(r.Verdict), r.Verdict != api.Holds),
 		})
 	}
 	return table.Write(w, screen)

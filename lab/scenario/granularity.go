@@ -115,7 +115,7 @@ func judgeGranularity(guard Guard, s *sale) Result {
 		for _, op := range ops {
 			r.Outcomes[op.Reason]++
 		}
-		if c := check.Stock(ops, perProduct, s.left[i]); c.Verdict != check.Holds {
+		if c := check.Stock(ops, perProduct, s.left[i]); c.Verdict != api.Holds {
 			r.addBroken("product %d: %d of %d were sold, but %d are left", "商品 %d：卖出 %d 件（共 %d 件），却还剩 %d 件",
 				firstProduct+i, c.Sold, perProduct, s.left[i])
 			lost += c.LostMin

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"oversell/api"
-	"oversell/lab/check"
 )
 
 // Graph has the states that the two clients of a strategy can reach, and the moves between them. A
@@ -291,7 +290,7 @@ func (r *recorder) node(round *Round) int {
 	if !known {
 		if round.Over() {
 			stock := round.Stock()
-			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == check.Broken, Text: round.Sentence()}
+			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == api.Broken, Text: round.Sentence()}
 		}
 		at = len(r.Nodes)
 		r.nodes[key], r.Nodes = at, append(r.Nodes, n)

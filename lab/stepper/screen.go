@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"oversell/lab/check"
+	"oversell/api"
 	"oversell/lab/terminal"
 )
 
@@ -115,7 +115,7 @@ func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) error {
 
 // verdict returns the sentence about the round, which must be over.
 func (r *Round) verdict(screen terminal.Screen) string {
-	sign := map[check.Verdict]string{check.Holds: terminal.Good, check.Broken: terminal.Bad, check.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
+	sign := map[api.Verdict]string{api.Holds: terminal.Good, api.Broken: terminal.Bad, api.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
 	return screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s ")))
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/check"
+	"oversell/api"
 	"oversell/lab/rig/rigtest"
 	"oversell/lab/terminal"
 )
@@ -94,7 +94,7 @@ func TestWaitForTheLock(t *testing.T) {
 		forward(t, round, A)
 		forward(t, round, B)
 	}
-	if stock := round.Stock(); stock.Verdict != check.Holds || stock.Sold != 2 {
+	if stock := round.Stock(); stock.Verdict != api.Holds || stock.Sold != 2 {
 		t.Errorf("%+v", stock)
 	}
 	if occurrences(t, round, "has read 9") != 1 || occurrences(t, round, "2 sold, 8 left of 10: no update was lost.") != 1 {

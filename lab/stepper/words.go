@@ -71,9 +71,9 @@ func sentence(stock check.Conservation) api.Text {
 		end = api.Textf("an update was lost.", "丢失了一次更新。")
 	case lost > 1:
 		end = api.Textf("%d updates were lost.", "丢失了 %d 次更新。", lost)
-	case stock.Verdict == check.Holds:
+	case stock.Verdict == api.Holds:
 		end = api.Textf("no update was lost.", "没有丢失更新。")
-	case stock.Verdict == check.Broken:
+	case stock.Verdict == api.Broken:
 		end = api.Textf("the stock fell by more than was sold.", "库存的减少超过了售出的数量。")
 	}
 	return api.Textf("%[1]d sold, %[2]d left of %[3]d: %[4]s", "原有 %[3]d，售出 %[1]d，剩 %[2]d：%[5]s",

@@ -1,0 +1,20 @@
+package api
+
+// Verdict is the result of a check of one invariant, or of an experiment with one strategy.
+type Verdict string
+
+// Holds is the good verdict of a check, and Safe that of an experiment. An inconclusive history fits
+// both a good and a bad verdict.
+const (
+	Holds        Verdict = "holds"    // the invariant held
+	Safe         Verdict = "safe"     // every invariant held
+	Broken       Verdict = "broken"   // an invariant does not hold
+	Stalled      Verdict = "stalled"  // no request acquired the lock within the time limit
+	Aborted      Verdict = "aborted"  // the lease expired before the work finished; no update was lost
+	Wasteful     Verdict = "wasteful" // correct, at a cost that grows with the number of waiters
+	NotShown     Verdict = "not shown"
+	Inconclusive Verdict = "inconclusive" // unknown outcomes, lost events, or the check or experiment itself failed
+)
+
+// Failed reports whether an invariant does not hold, or a hazard did harm.
+func (v Verdict) Failed() bool { return v == Broken || v == Stalled || v == Aborted || v == Wasteful }
