@@ -138,7 +138,7 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	defer bed.Close()
 	watcher := newBreakWatcher(progress)
 	defer watcher.close()
-	return experiment.Run(ctx, bed, f.plan, store, watcher)
+	return experiment.Perform(ctx, bed, f.plan, store, watcher)
 }
 
 // show prints the matrix and writes the flags' files. The error has the command's exit status.

@@ -248,7 +248,7 @@ func (g *grading) inject(ctx context.Context, lab *rig.Rig, required []grade.Req
 			return err
 		}
 		plan := experiment.Plan{Hazards: []string{r.Hazard}, Strategies: []string{adapter.ID}, Fenced: r.Fenced, Seed: 1}
-		if err := experiment.Run(ctx, bed, plan, store, w); ctx.Err() != nil {
+		if err := experiment.Perform(ctx, bed, plan, store, w); ctx.Err() != nil {
 			return err
 		} else if err != nil {
 			g.found[r.Name()] = grade.Finding{Requirement: r.Name(), Checked: true, Found: api.Textf("The experiment failed: %v", "实验出错：%v", err)}

@@ -232,7 +232,7 @@ func (v *judgement) inject(ctx context.Context, lab *rig.Rig, store *experiment.
 	for _, r := range store.Results() { // of an earlier trial, with --keep
 		printVerdict(text, r, w.width)
 	}
-	return experiment.Run(ctx, bed, v.flags.plan, store, w)
+	return experiment.Perform(ctx, bed, v.flags.plan, store, w)
 }
 
 // judgeWatcher prints the verdict of each run when the run has ended.

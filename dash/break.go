@@ -297,7 +297,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	if err != nil {
 		return err
 	}
-	return experiment.Run(ctx, bed, p, store, breakWatch{b})
+	return experiment.Perform(ctx, bed, p, store, breakWatch{b})
 }
 
 // change sends only the columns of the previous and the present hazard: the matrix is large.

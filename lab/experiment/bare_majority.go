@@ -13,7 +13,7 @@ func bareMajority() Experiment {
 	return Experiment{
 		Hazard: "bare-majority", Title: "one of a bare majority of Redis loses its data", Shows: "another majority grants the lock again, and there are two holders",
 		Applies: claimedOrOnTrial("bare-majority", "redlock"), Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "asked", thenAt: "writing", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
 			prepare: cutReplication, inject: loseBareMajority,
 			lapse: api.Text{
@@ -27,7 +27,7 @@ func bareMajority() Experiment {
 // loseBareMajority ends the holder's connections to redis-4 and redis-5 while it acquires the lock,
 // and then fails redis-1 over to its replica, which lacks the lock. Not fault.Cut: some libraries wait
 // for a server that hangs until the lease has ended, and acquire nothing.
-func loseBareMajority(ctx context.Context, r *run) (fault.Heal, error) {
+func loseBareMajority(ctx context.Context, r *round) (fault.Heal, error) {
 	var resets []fault.Fault
 	for _, server := range []string{"redis-4", "redis-5"} {
 		link, err := r.bed.Rig.Link(name(r.on[holder]), server)

@@ -22,9 +22,9 @@ func operator() Experiment {
 	return Experiment{
 		Hazard: "operator", Title: "an operator deletes the lock while its holder works", Shows: "does the holder notice before it writes?",
 		Applies: inServer, Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "read", contenderParams: wait(grantBound), prepare: clearLockTables, inject: deleteLocks, lapse: deletedLapse(),
-			meanwhile: func(ctx context.Context, _ *run) error { return sleep(ctx, Lease) },
+			meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, Lease) },
 		}.inGroups(deletedTogether),
 	}
 }
@@ -36,7 +36,7 @@ func operatorAtWrite() Experiment {
 		Hazard: "operator-at-write", Title: "an operator deletes the lock after the holder's last check", Shows: "two holders, and the contender overwrites the holder's write",
 		// The end of the sessions that hold locks in MySQL would end the connection of the write, too.
 		Applies: func(c Card) bool { return inServer(c) && (c.Lease || c.lockService() != "mysql") }, Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "writing", contenderStops: "read", contenderParams: wait(grantBound), prepare: clearLockTables, inject: deleteLocks, lapse: deletedLapse(),
 		}.inGroups(deletedTogether),
 	}
@@ -56,7 +56,7 @@ func deletedTogether(s Subject) string {
 }
 
 // clearLockTables deletes the rows of other runs. Later rows show that the lock is kept in a table.
-func clearLockTables(ctx context.Context, r *run) error {
+func clearLockTables(ctx context.Context, r *round) error {
 	_, err := backend.DeleteMySQLLocks(ctx, r.bed.Rig.Addresses().MySQL)
 	return err
 }
@@ -65,7 +65,7 @@ func deletedLapse() api.Text {
 	return api.Text{EN: "The holder's lock was deleted, and it wrote anyway.", ZH: "持锁者的锁已被删除，它仍然写入。"}
 }
 
-func deleteLocks(ctx context.Context, r *run) (fault.Heal, error) {
+func deleteLocks(ctx context.Context, r *round) (fault.Heal, error) {
 	return r.injectAll(ctx, fault.DeleteLocks(r.bed.Rig, r.participants[0].Card.lockService()))
 }
 
@@ -76,10 +76,10 @@ func starved() Experiment {
 	return Experiment{
 		Hazard: "starved", Title: "the holder's process gets no processor until its lease has ended, then works on",
 		Shows: "does a late renewal, or the clock, stop its write?", Applies: func(c Card) bool { return c.Locker && c.Lease }, Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "read", holderParams: url.Values{"hold": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
 			inject: freezeHolders, lapse: pauseLapse(),
-		}.run,
+		}.perform,
 	}
 }
 
@@ -88,10 +88,10 @@ func starved() Experiment {
 func renewalReply() Experiment {
 	gaveUp := finding{api.Aborted, "", api.Text{EN: "The server had renewed the lock, but the holder gave it up and did not write.", ZH: "服务器已经续期，但持锁者放弃了锁，没有写入。"}}
 	stuck := finding{api.Stalled, Progress, api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound)}
-	sched := schedule{
+	proc := procedure{
 		step: "read", contenderParams: wait(2 * grantBound), contenderAt: "asked", inject: loseRenewal,
 		// Without another renewal, the lease ends meanwhile, and the contender acquires the lock.
-		meanwhile: func(ctx context.Context, _ *run) error { return sleep(ctx, 3*Lease/2) },
+		meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, 3*Lease/2) },
 		lapse:     api.Text{EN: "The holder stopped its renewals after the lost answer, and wrote after the end of its lease.", ZH: "应答丢失之后持锁者不再续期，租期结束后仍然写入。"},
 		judge: func(p *participant) *finding {
 			if f := mustSell(gaveUp, holder)(p); f != nil {
@@ -102,12 +102,12 @@ func renewalReply() Experiment {
 	}
 	return Experiment{
 		Hazard: "renewal-reply", Title: "the answer to a renewal is lost", Shows: "does the holder give up a lock that it still has?",
-		Applies: func(c Card) bool { return c.Locker && c.Renews }, run: sched.inGroups(Subject.Name),
+		Applies: func(c Card) bool { return c.Locker && c.Renews }, perform: proc.inGroups(Subject.Name),
 	}
 }
 
 // loseRenewal loses one answer on each link to the lock's service, and waits until one is lost.
-func loseRenewal(ctx context.Context, r *run) (fault.Heal, error) {
+func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
 	service := r.participants[0].Card.lockService()
 	links := r.bed.links(name(r.on[holder]), service)
 	// The answer to a renewal by script or UPDATE. For ZooKeeper and etcd, a heartbeat is a renewal.
@@ -119,7 +119,7 @@ func loseRenewal(ctx context.Context, r *run) (fault.Heal, error) {
 	return heal, err
 }
 
-func (r *run) loseReplies(ctx context.Context, links []*rig.Link, text string) (fault.Heal, error) {
+func (r *round) loseReplies(ctx context.Context, links []*rig.Link, text string) (fault.Heal, error) {
 	var faults []fault.Fault
 	for _, link := range links {
 		faults = append(faults, fault.LostReply(link, text))
@@ -142,16 +142,16 @@ func waiterSession() Experiment {
 	return Experiment{
 		Hazard: "waiter-session", Title: "the session of a waiter expires", Shows: "does it wait in vain, or acquire the lock beside the next waiter?",
 		Applies: locksOn("zookeeper", "etcd"),
-		run: schedule{
+		perform: procedure{
 			step: "read", contenderParams: working(grantBound), contenderAt: "asked", inject: expireWaiter,
-			meanwhile: func(ctx context.Context, r *run) error { return r.awaitStep(ctx, contender, queued) },
-			after:     func(_ context.Context, r *run) error { r.await(observer); return nil },
+			meanwhile: func(ctx context.Context, r *round) error { return r.awaitStep(ctx, contender, queued) },
+			after:     func(_ context.Context, r *round) error { r.await(observer); return nil },
 			judge:     judgeWaiter,
 			explain: func(result *Result, p *participant) {
 				answer := Answer(p.ops[observer])
 				result.Why = joined(result.Why, api.Textf("The waiter whose session expired: %[1]s.", "会话过期的等待者：%[2]s。", answer.EN, answer.ZH))
 			},
-		}.run,
+		}.perform,
 	}
 }
 
@@ -161,7 +161,7 @@ func working(wait time.Duration) url.Values {
 }
 
 // expireWaiter lets an observer queue, ends its session, and gives it time to notice that.
-func expireWaiter(ctx context.Context, r *run) (fault.Heal, error) {
+func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 	before, err := r.bed.places(ctx)
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func within(ctx context.Context, limit time.Duration, what string, so func() boo
 
 // endSessions revokes leases in etcd. A session of ZooKeeper has a password, so it is cut off until
 // the server has expired it.
-func (r *run) endSessions(ctx context.Context, own places) error {
+func (r *round) endSessions(ctx context.Context, own places) error {
 	for _, lease := range own.leases {
 		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], lease); err != nil {
 			return err

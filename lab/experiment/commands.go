@@ -28,8 +28,8 @@ func lateRelease() Experiment {
 	return Experiment{
 		Hazard: "late-release", Title: "a command of the release arrives late, when another request holds the lock",
 		Shows: "a release that compares and deletes in two commands frees the lock of another request", Applies: claimedOrOnTrial("late-release", "redis", "redlock"),
-		run: eachCommand(1, func(held *heldCommands) schedule {
-			return schedule{
+		perform: eachCommand(1, func(held *heldCommands) procedure {
+			return procedure{
 				step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound),
 				inject: held.delay, judge: freedForeignLock,
 				explain: func(result *Result, _ *participant) {
@@ -48,8 +48,8 @@ func crashBetween() Experiment {
 	return Experiment{
 		Hazard: "crash-between", Title: "the process is killed between two commands of an acquisition",
 		Shows: "a key that was created without its expiry is never deleted", Applies: claimedOrOnTrial("crash-between", "redis", "redlock"),
-		run: eachCommand(2, func(held *heldCommands) schedule {
-			return schedule{
+		perform: eachCommand(2, func(held *heldCommands) procedure {
+			return procedure{
 				step: "asked", thenAt: "granted", contenderParams: wait(grantBound), inject: held.kill,
 				judge: func(p *participant) *finding {
 					if p.ops[contender].Outcome == history.OK {
@@ -78,16 +78,16 @@ type heldCommands struct {
 	links []*rig.Link
 }
 
-// eachCommand runs a schedule for each command from the nth on. It returns the first run that
+// eachCommand runs a procedure for each command from the nth on. It returns the first run that
 // failed, or otherwise the last one, of each strategy.
-func eachCommand(from int, schedule func(*heldCommands) schedule) func(context.Context, *run) ([]Result, error) {
-	return func(ctx context.Context, r *run) (results []Result, err error) {
+func eachCommand(from int, procedure func(*heldCommands) procedure) func(context.Context, *round) ([]Result, error) {
+	return func(ctx context.Context, r *round) (results []Result, err error) {
 		for _, s := range r.subjects {
 			last := r.safe(s, 0, nil)
 			last.Why = api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 			for nth := from; nth <= mostCommands && !last.Verdict.Failed(); nth++ {
-				next := &run{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: []Subject{s}}
-				found, err := schedule(&heldCommands{nth: nth}).run(ctx, next)
+				next := &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: []Subject{s}}
+				found, err := procedure(&heldCommands{nth: nth}).perform(ctx, next)
 				if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); errors.Is(err, errAllSent) {
 					break
 				} else if err != nil {
@@ -102,7 +102,7 @@ func eachCommand(from int, schedule func(*heldCommands) schedule) func(context.C
 }
 
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
-func (h *heldCommands) hold(ctx context.Context, r *run) error {
+func (h *heldCommands) hold(ctx context.Context, r *round) error {
 	h.links = r.bed.links(name(r.on[holder]), "redis")
 	for _, link := range h.links {
 		gate, err := link.HoldCommand(r.participants[0].key(), h.nth)
@@ -128,7 +128,7 @@ func (h *heldCommands) name() string {
 	return ""
 }
 
-func (h *heldCommands) delay(ctx context.Context, r *run) (fault.Heal, error) {
+func (h *heldCommands) delay(ctx context.Context, r *round) (fault.Heal, error) {
 	err := h.hold(ctx, r)
 	r.span.What, r.span.Who = "command held back", name(r.on[holder])
 	return func(context.Context) error {
@@ -139,7 +139,7 @@ func (h *heldCommands) delay(ctx context.Context, r *run) (fault.Heal, error) {
 	}, err
 }
 
-func (h *heldCommands) kill(ctx context.Context, r *run) (fault.Heal, error) {
+func (h *heldCommands) kill(ctx context.Context, r *round) (fault.Heal, error) {
 	if err := h.hold(ctx, r); err != nil {
 		return nil, err
 	}

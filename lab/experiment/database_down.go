@@ -23,13 +23,13 @@ const answerBound = 30 * time.Second
 // no sale, and sell again when the database serves again.
 func databaseDown() Experiment {
 	return Experiment{
-		Hazard: "database-down", Applies: always, Default: Protects, run: killDatabase,
+		Hazard: "database-down", Applies: always, Default: Protects, perform: killDatabase,
 		Title: "MySQL is killed while clients buy, and stays down for a while",
 		Shows: "nothing is sold from the row meanwhile, no sale is lost, and the sales go on when it is back",
 	}
 }
 
-func killDatabase(ctx context.Context, r *run) ([]Result, error) {
+func killDatabase(ctx context.Context, r *round) ([]Result, error) {
 	// One client alone loses no update with any strategy, even if it is slower than its lease. So each
 	// lost update is caused by the fault.
 	replicas := func(c Card) int {
@@ -61,7 +61,7 @@ func killDatabase(ctx context.Context, r *run) ([]Result, error) {
 // killAtCriticalStep stops one request of each strategy on the first replica, and kills MySQL. The
 // stopped requests go on without MySQL. MySQL starts again when the outage is over and all clients
 // have an answer.
-func (r *run) killAtCriticalStep(ctx context.Context, groups []*clients) error {
+func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error {
 	// Also after an error, because the clients wait for the answers of the stopped requests.
 	defer func() { _ = r.bed.replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
 	for _, s := range groups {
@@ -98,7 +98,7 @@ func (r *run) killAtCriticalStep(ctx context.Context, groups []*clients) error {
 
 // awaitCriticalStep waits until a request of each strategy is stopped. It gives up after maxWait: a
 // busy machine can make a strategy's lock unusable before the fault.
-func (r *run) awaitCriticalStep(ctx context.Context, groups []*clients) error {
+func (r *round) awaitCriticalStep(ctx context.Context, groups []*clients) error {
 	_ = eventually(ctx, "a request of each strategy is stopped", func() bool {
 		stopped, err := r.bed.stopped(ctx, 0)
 		for _, s := range groups {
@@ -118,7 +118,7 @@ func (s *clients) answeredAfter(after time.Duration) bool {
 
 // afterOutage judges as afterRestart does. It also judges the answers without MySQL, and the sales
 // in a stock outside MySQL.
-func (r *run) afterOutage(ctx context.Context, s *clients) Result {
+func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 	result := r.afterRestart(ctx, s)
 	var answered, sold int
 	var slowest time.Duration
@@ -151,7 +151,7 @@ func (r *run) afterOutage(ctx context.Context, s *clients) Result {
 
 // reconcileRow waits until MySQL's row has all sales, unless the card says that the row may lack
 // sales. It then judges the row.
-func (r *run) reconcileRow(ctx context.Context, s *clients, result *Result) {
+func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
 	row, mayLack := plenty, s.Card.BrokenBy(api.WriteBehind)

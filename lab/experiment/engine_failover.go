@@ -38,15 +38,15 @@ func failoverCluster() Experiment {
 func engineFailover(hazard string, topology rig.Topology, title string) Experiment {
 	var masters *fault.Masters
 	var resume fault.Heal
-	sched := schedule{
+	proc := procedure{
 		contenderParams: wait(engineWait),
 		soldBefore:      true,
-		prepare: func(ctx context.Context, r *run) (err error) {
+		prepare: func(ctx context.Context, r *round) (err error) {
 			masters = fault.MastersOf(r.bed.Rig)
 			resume, err = masters.Unreplicated().Inject(ctx)
 			return err
 		},
-		inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 			heal, err := r.injectAll(ctx, masters.Replace(fmt.Sprintf("stock:%d", r.participants[0].product)))
 			if err != nil {
 				return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
@@ -57,12 +57,12 @@ func engineFailover(hazard string, topology rig.Topology, title string) Experime
 	return Experiment{
 		Hazard: hazard, Title: title, Shows: "the key is lost, and there are two holders", ClaimedAs: "failover",
 		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
-		run: func(ctx context.Context, r *run) ([]Result, error) {
-			ordered := sched.inOrder(r.seed)
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
+			ordered := proc.inOrder(r.seed)
 			if topology == rig.RedisCluster { // the keys of two strategies may be on two masters
 				return ordered.inGroups(Subject.Name)(ctx, r)
 			}
-			return ordered.run(ctx, r)
+			return ordered.perform(ctx, r)
 		},
 	}
 }
@@ -80,7 +80,7 @@ func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func
 
 // inOrder lets the seed choose at which steps holder and contender stop. Twelve seeds in a row have all
 // orders. A fence must hold in each of them.
-func (s schedule) inOrder(seed int64) schedule {
+func (s procedure) inOrder(seed int64) procedure {
 	s.step = []string{"writing", "read", "granted"}[uint64(seed)%3]               //nolint:gosec // any number will do
 	s.contenderStops = []string{"", "granted", "read", "writing"}[uint64(seed)%4] //nolint:gosec // any number will do
 	return s

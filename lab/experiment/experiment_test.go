@@ -182,7 +182,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- Run(ctx, bed, Plan{Hazards: []string{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
+			done <- Perform(ctx, bed, Plan{Hazards: []string{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
 		}()
 		seen := func() bool {
 			for _, key := range bed.rec.keys() {
@@ -204,7 +204,7 @@ func TestInterrupted(t *testing.T) {
 		bed.rec.forget()
 	}
 	store := &ResultStore{}
-	if err := Run(t.Context(), bed, Plan{Hazards: []string{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
+	if err := Perform(t.Context(), bed, Plan{Hazards: []string{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, result := range store.Results() {
@@ -224,7 +224,7 @@ func TestPlans(t *testing.T) {
 		{Hazards: []string{"nesting"}, Strategies: []string{"version"}},
 	} {
 		store := &ResultStore{}
-		if err := Run(t.Context(), bed, p, store, silent{}); !errors.Is(err, ErrPlan) || len(store.Results()) > 0 {
+		if err := Perform(t.Context(), bed, p, store, silent{}); !errors.Is(err, ErrPlan) || len(store.Results()) > 0 {
 			t.Errorf("%+v: %v, want %v", p, err, ErrPlan)
 		}
 	}

@@ -28,7 +28,7 @@ type Experiment struct {
 	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
-	run func(ctx context.Context, r *run) ([]Result, error)
+	perform func(ctx context.Context, r *round) ([]Result, error)
 }
 
 // AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard. A lab of the
@@ -82,14 +82,14 @@ const grantBound = 3*Lease + 2*time.Second
 func race() Experiment {
 	return Experiment{
 		Hazard: "race", Title: "two requests in one process", Shows: "a lost update: 2 sold, 1 taken from stock", Applies: always,
-		run: schedule{step: "read", sameReplica: true, contenderParams: wait(500 * time.Millisecond)}.run,
+		perform: procedure{step: "read", sameReplica: true, contenderParams: wait(500 * time.Millisecond)}.perform,
 	}
 }
 
 func replicaRace() Experiment {
 	return Experiment{
 		Hazard: "replica-race", Title: "two requests on two replicas", Shows: "correct on one replica, broken on two", Applies: always,
-		run: schedule{step: "read", contenderParams: wait(500 * time.Millisecond)}.run,
+		perform: procedure{step: "read", contenderParams: wait(500 * time.Millisecond)}.perform,
 	}
 }
 
@@ -98,14 +98,14 @@ func replicaRace() Experiment {
 func earlyRelease() Experiment {
 	return Experiment{
 		Hazard: "early-release", Title: "unlock before commit", Shows: "a lost update in spite of the lock", Applies: always,
-		run: schedule{step: "released", sameReplica: true, contenderAt: "writing", contenderParams: wait(5 * time.Second)}.run,
+		perform: procedure{step: "released", sameReplica: true, contenderAt: "writing", contenderParams: wait(5 * time.Second)}.perform,
 	}
 }
 
 func deadlock() Experiment {
 	return Experiment{
 		Hazard: "deadlock", Title: "two requests have read, and both write", Shows: "error 1213: MySQL rolls one of them back", Applies: claimed("deadlock"),
-		run: schedule{
+		perform: procedure{
 			step: "read", contenderAt: "writing", contenderParams: wait(time.Second),
 			judge: func(p *participant) *finding {
 				if n := p.ops[holder].Retries + p.ops[contender].Retries; n > 0 {
@@ -113,7 +113,7 @@ func deadlock() Experiment {
 				}
 				return nil
 			},
-		}.run,
+		}.perform,
 	}
 }
 
@@ -121,7 +121,7 @@ func crash() Experiment {
 	late := finding{api.Stalled, Progress, api.Textf("No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)}
 	return Experiment{
 		Hazard: "crash", Title: "the holder's process is killed", Shows: "how long the others wait for the lock of a dead holder", Applies: always,
-		run: schedule{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.run,
+		perform: procedure{step: "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender)}.perform,
 	}
 }
 
@@ -129,11 +129,11 @@ func overrun() Experiment {
 	expired := finding{api.Aborted, "", api.Text{EN: "The lease expired before the work finished, and the holder did not write.", ZH: "工作完成之前租期已过，持锁者没有写入。"}}
 	return Experiment{
 		Hazard: "overrun", Title: "work longer than the lease", Shows: "the lease expires while the holder works", Applies: lockers,
-		run: schedule{
+		perform: procedure{
 			step: "read", holderParams: url.Values{"hold": {(2 * Lease).String()}}, contenderParams: wait(grantBound),
 			lapse:  api.Text{EN: "The holder's lease expired during its work, and it wrote anyway.", ZH: "工作期间租期已过，持锁者仍然写入。"},
 			inject: resumeHolders, judge: mustSell(expired, holder),
-		}.run,
+		}.perform,
 	}
 }
 
@@ -141,10 +141,10 @@ func foreignUnlock() Experiment {
 	return Experiment{
 		Hazard: "foreign-unlock", Title: "a late release", Shows: "the release of a lock that another request holds by then",
 		Applies: func(c Card) bool { return c.Lease },
-		run: schedule{
+		perform: procedure{
 			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
 			judge: freedForeignLock,
-		}.run,
+		}.perform,
 	}
 }
 
@@ -153,7 +153,7 @@ func pause() Experiment {
 	return Experiment{
 		Hazard: "pause", Title: "the holder pauses past the end of its lease, then writes", Shows: "two holders, and the late write wins",
 		Applies: always, Fenced: true,
-		run: schedule{step: "writing", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.run,
+		perform: procedure{step: "writing", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.perform,
 	}
 }
 
@@ -163,7 +163,7 @@ func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", Title: "the holder pauses past the end of its lease, and writes between the contender's read and write",
 		Shows: "the contender overwrites the late write, and both have sold the same piece", Applies: always, Fenced: true, ClaimedAs: "pause",
-		run: schedule{step: "writing", contenderStops: "read", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.run,
+		perform: procedure{step: "writing", contenderStops: "read", contenderParams: wait(grantBound), inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse()}.perform,
 	}
 }
 
@@ -174,7 +174,7 @@ func pauseLapse() api.Text {
 
 // leasesEnd waits until the leases of strategies that are not locks have ended. With a lock, the
 // grant to the next holder shows that the lease has ended.
-func leasesEnd(ctx context.Context, r *run) error {
+func leasesEnd(ctx context.Context, r *round) error {
 	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
 		return nil
 	}
@@ -187,14 +187,14 @@ func deadWaiter() Experiment {
 	return Experiment{
 		Hazard: "dead-waiter", Title: "a waiter in the middle of the queue is killed", Shows: "the waiter behind it enters beside the holder",
 		Applies: func(c Card) bool { return c.Locker && !c.Unchecked },
-		run: schedule{
+		perform: procedure{
 			step: "read", contenderParams: wait(ZKSession + 3*time.Second),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				r.send(ctx, observer, wait(30*time.Second))
 				restart := func(ctx context.Context) error { return r.bed.restart(ctx, name(r.on[observer])) }
 				return restart, r.awaitStep(ctx, observer, queued)
 			},
-			meanwhile: func(ctx context.Context, r *run) error {
+			meanwhile: func(ctx context.Context, r *round) error {
 				if err := r.awaitStep(ctx, contender, queued); err != nil {
 					return err
 				}
@@ -202,7 +202,7 @@ func deadWaiter() Experiment {
 				return err
 			},
 			explain: diedForTheHolder,
-		}.run,
+		}.perform,
 	}
 }
 
@@ -234,9 +234,9 @@ func queued(c Card) string {
 func nesting() Experiment {
 	return Experiment{
 		Hazard: "nesting", Title: "the holder acquires its lock again", Shows: "a holder that waits for itself", Applies: lockers,
-		run: schedule{
+		perform: procedure{
 			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
 			inject: resumeHolders, judge: mustSell(finding{api.Stalled, Progress, api.Text{EN: "The holder waited for its own lock.", ZH: "持锁者在等待自己的锁。"}}, holder),
-		}.run,
+		}.perform,
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // cause says why an update was lost, as far as the steps of holder and contender show it.
-func (r *run) cause(p *participant, events []history.Event) api.Text {
+func (r *round) cause(p *participant, events []history.Event) api.Text {
 	const never = time.Duration(1<<63 - 1)
 	at := func(ofHolder bool, step api.Step) time.Duration {
 		for _, e := range events {

@@ -20,10 +20,10 @@ import (
 // new master issues the same token again. Only MySQL's row can reject it, because the row keeps the
 // highest registered token.
 func failover() Experiment {
-	sched := schedule{
+	proc := procedure{
 		step: "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
 		prepare: cutReplication,
-		inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 			// If the stock is in Redis, one sale must not reach the replica or MySQL before the failover.
 			var late []fault.Fault
 			if r.participants[0].Card.Stock == "redis" {
@@ -44,12 +44,12 @@ func failover() Experiment {
 		Applies: func(c Card) bool { return c.uses("redis") }, Fenced: true,
 		// Strategies with stock in Redis run separately from the others: the cut from MySQL would end
 		// connections that hold the others' locks.
-		run: sched.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
+		perform: proc.inGroups(func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") }),
 	}
 }
 
 // cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
-func cutReplication(_ context.Context, r *run) error {
+func cutReplication(_ context.Context, r *round) error {
 	link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
 	if err != nil {
 		return err
@@ -61,9 +61,9 @@ func minorityLoss() Experiment {
 	rejected := finding{api.Stalled, Progress, api.Text{EN: "Less than half of the nodes were dead, but a request was rejected.", ZH: "宕机的节点不到一半，但有请求被拒绝。"}}
 	return Experiment{
 		Hazard: "minority-loss", Title: "2 of 5 Redis and the leaders of 3 ZooKeeper and 3 etcd die", Shows: "sales continue", Applies: claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd"),
-		run: schedule{
+		perform: procedure{
 			step: "asked", contenderParams: wait(grantBound), judge: mustSell(rejected, holder, contender),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				at := r.bed.Rig.Addresses()
 				zookeeper, err := leader(ctx, "zookeeper", at.Zookeeper, backend.ZooKeeperLeads)
 				if err != nil {
@@ -75,7 +75,7 @@ func minorityLoss() Experiment {
 				}
 				return r.killAndResume(ctx, zookeeper, etcd, "redis-4", "redis-5")
 			},
-		}.run,
+		}.perform,
 	}
 }
 
@@ -84,12 +84,12 @@ func majorityLoss() Experiment {
 	return Experiment{
 		Hazard: "majority-loss", Title: "3 of 5 Redis, 2 of 3 ZooKeeper and 2 of 3 etcd die", Shows: "requests are rejected, and no update is lost",
 		Applies: claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd"),
-		run: schedule{
+		perform: procedure{
 			step: "asked", contenderParams: wait(time.Second),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				return r.killAndResume(ctx, "redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3")
 			},
-		}.run,
+		}.perform,
 	}
 }
 
@@ -97,13 +97,13 @@ func clockJump() Experiment {
 	return Experiment{
 		Hazard: "clock-jump", Title: "the clocks of all Redis servers jump ahead by an hour", Shows: "keys expire early, and there are two holders",
 		Applies: locksOn("redis", "zookeeper"), Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "writing", contenderParams: wait(5 * time.Second),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				jump := func(s *rig.Server) fault.Fault { return fault.ClockJump(s, time.Hour) }
 				return r.injectInto(ctx, jump, "redis-1", "redis-2", "redis-3", "redis-4", "redis-5")
 			},
-		}.run,
+		}.perform,
 	}
 }
 
@@ -112,7 +112,7 @@ func sessionExpiry() Experiment {
 	return Experiment{
 		Hazard: "session-expiry", Title: "the holder's session expires", Shows: "its nodes are deleted; does the holder notice?",
 		Applies: locksOn("zookeeper", "etcd"), Fenced: true,
-		run: schedule{step: "read", contenderParams: wait(grantBound), healLate: true, inject: cutOff("zookeeper", "etcd")}.run,
+		perform: procedure{step: "read", contenderParams: wait(grantBound), healLate: true, inject: cutOff("zookeeper", "etcd")}.perform,
 	}
 }
 
@@ -120,16 +120,16 @@ func cutoff() Experiment {
 	return Experiment{
 		Hazard: "cutoff", Title: "the holder is cut off from the lock service", Shows: "its lease expires; does it still write?",
 		Applies: locksOn("redis", "zookeeper", "etcd", "postgres"), Fenced: true,
-		run: schedule{
+		perform: procedure{
 			step: "read", contenderParams: wait(grantBound), healLate: true,
 			inject: cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer"),
-		}.run,
+		}.perform,
 	}
 }
 
 // lostReply loses the answer to an acquisition, so the client does not know that it has the lock.
 func lostReply() Experiment {
-	sched := schedule{
+	proc := procedure{
 		step: "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound), inject: loseReply,
 		judge: func(p *participant) *finding {
 			waited := p.ops[contender].Waited
@@ -142,11 +142,11 @@ func lostReply() Experiment {
 	return Experiment{
 		Hazard: "lost-reply", Title: "the answer to an acquisition is lost", Shows: "an orphaned lock keeps the others waiting", Applies: claimedOrOnTrial("lost-reply", "redis"),
 		// Strategies run one by one: each needs its own fault, and a link has one fault at a time.
-		run: sched.inGroups(Subject.Name),
+		perform: proc.inGroups(Subject.Name),
 	}
 }
 
-func loseReply(ctx context.Context, r *run) (fault.Heal, error) {
+func loseReply(ctx context.Context, r *round) (fault.Heal, error) {
 	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.send(ctx, observer, nil)
 	r.await(observer)
@@ -194,8 +194,8 @@ func cuts(links []*rig.Link) (faults []fault.Fault) {
 	return faults
 }
 
-func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) {
-	return func(ctx context.Context, r *run) (fault.Heal, error) {
+func cutOff(services ...string) func(context.Context, *round) (fault.Heal, error) {
+	return func(ctx context.Context, r *round) (fault.Heal, error) {
 		links := r.bed.links(name(r.on[holder]), services...)
 		if len(links) == 0 {
 			return nil, fmt.Errorf("no link from %s to %v", name(r.on[holder]), services)
@@ -207,7 +207,7 @@ func cutOff(services ...string) func(context.Context, *run) (fault.Heal, error) 
 func noHeal(context.Context) error { return nil }
 
 // injectAll ends the earlier faults if one of them fails. heal ends all faults in reverse order.
-func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
+func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal
 	heal = func(ctx context.Context) error {
 		var errs []error
@@ -227,7 +227,7 @@ func (r *run) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.
 	return heal, nil
 }
 
-func (r *run) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, servers ...string) (fault.Heal, error) {
+func (r *round) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, servers ...string) (fault.Heal, error) {
 	var faults []fault.Fault
 	for _, name := range servers {
 		server, err := r.bed.Rig.Server(name)
@@ -239,7 +239,7 @@ func (r *run) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, 
 	return r.injectAll(ctx, faults...)
 }
 
-func (r *run) killAndResume(ctx context.Context, servers ...string) (fault.Heal, error) {
+func (r *round) killAndResume(ctx context.Context, servers ...string) (fault.Heal, error) {
 	heal, err := r.injectInto(ctx, fault.Kill, servers...)
 	if err != nil {
 		return nil, err
@@ -248,18 +248,18 @@ func (r *run) killAndResume(ctx context.Context, servers ...string) (fault.Heal,
 }
 
 // resumeHolders resumes the holders before the contenders send their requests.
-func resumeHolders(ctx context.Context, r *run) (fault.Heal, error) {
+func resumeHolders(ctx context.Context, r *round) (fault.Heal, error) {
 	return noHeal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 }
 
 // freezeHolders pauses the holders' replica, as a garbage collection or a suspended machine does.
-func freezeHolders(ctx context.Context, r *run) (fault.Heal, error) {
+func freezeHolders(ctx context.Context, r *round) (fault.Heal, error) {
 	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
 }
 
 // killReplica kills the replica that got the request part (such as holder), as a power cut does.
-func killReplica(part int) func(context.Context, *run) (fault.Heal, error) {
-	return func(ctx context.Context, r *run) (fault.Heal, error) {
+func killReplica(part int) func(context.Context, *round) (fault.Heal, error) {
+	return func(ctx context.Context, r *round) (fault.Heal, error) {
 		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
 		r.span.What = "killed" // package check ends the holds of a replica at a span with this word
 		return heal, err

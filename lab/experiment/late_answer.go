@@ -15,9 +15,9 @@ func lateAnswer() Experiment {
 	return Experiment{
 		Hazard: "late-answer", Title: "the answer to an acquisition is late, and the renewals do not arrive",
 		Shows: "a holder that counts its lease from the answer writes after the end of the lease", Applies: claimedOrOnTrial("late-answer", "redis", "redlock"),
-		run: schedule{
+		perform: procedure{
 			step: "asked", thenAt: "read", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				p := r.participants[0]
 				links := r.bed.links(name(r.on[holder]), "redis")
 				for _, link := range links {
@@ -47,9 +47,9 @@ func partition() Experiment {
 	return Experiment{
 		Hazard: "partition", Title: "one replica reaches two of five Redis, another one the other three", Shows: "two holders, if two of five are enough",
 		Applies: claimedOrOnTrial("partition", "redlock"),
-		run: schedule{
+		perform: procedure{
 			step: "asked", thenAt: "writing", holderParams: wait(0), contenderParams: wait(grantBound),
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				var faults []fault.Fault
 				for part, servers := range map[int][]string{holder: {"redis-3", "redis-4", "redis-5"}, contender: {"redis-1", "redis-2"}} {
 					for _, server := range servers {

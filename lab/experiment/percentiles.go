@@ -42,7 +42,7 @@ func percentiles() Experiment {
 		Hazard: "percentiles", Title: "MySQL freezes for 200 ms (longer on a busy machine), measured twice",
 		Shows:   "the p99 of a closed loop hides what clients waited for",
 		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
-		run: func(ctx context.Context, r *run) ([]Result, error) {
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			const stock = 10 * requests // more than all attempts buy
 			return r.each(ctx, stock, func(s Subject) (Result, error) { return r.measureTwice(ctx, s, stock) })
 		},
@@ -71,7 +71,7 @@ func (m measured) figure(loop api.Text, p50, p99, most float64) Figure {
 	return Figure{loop, len(m.ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
-func (r *run) measureTwice(ctx context.Context, s Subject, stock int) (result Result, err error) {
+func (r *round) measureTwice(ctx context.Context, s Subject, stock int) (result Result, err error) {
 	plan := load.Plan{
 		Target: r.bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
 		Wait: 5 * time.Second, Seed: r.seed,

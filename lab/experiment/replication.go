@@ -16,11 +16,11 @@ import (
 // (tutorial 1.6.3: locks fail in a cluster). Row locks are local to a node. If two commits
 // conflict, the nodes roll back the second commit with error 1213.
 func galera() Experiment {
-	sched := pair(func(_ context.Context, r *run) (fault.Heal, error) {
+	proc := pair(func(_ context.Context, r *round) (fault.Heal, error) {
 		r.span.What, r.span.Who = "two nodes", "mysql, mysql-2"
 		return r.bed.Rig.AwaitEven, nil
 	})
-	sched.after = func(ctx context.Context, r *run) error {
+	proc.after = func(ctx context.Context, r *round) error {
 		if err := r.bed.Rig.AwaitEven(ctx); err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func galera() Experiment {
 	}
 	return Experiment{
 		Hazard: "galera", Title: "two nodes of a Galera cluster", Shows: "a row lock on one node, and the commit of the other node rolls its holder back",
-		Applies: trustsMySQL, Lab: labOf(rig.Galera), run: sched.run,
+		Applies: trustsMySQL, Lab: labOf(rig.Galera), perform: proc.perform,
 	}
 }
 
@@ -36,7 +36,7 @@ func galera() Experiment {
 func twoMasters() Experiment {
 	return Experiment{
 		Hazard: "two-masters", Title: "two masters, and a lag between them", Shows: "each node sells what the other node has sold",
-		Applies: trustsMySQL, Lab: labOf(rig.TwoMasters), run: pair(holdReplication("mysql, mysql-2")).run,
+		Applies: trustsMySQL, Lab: labOf(rig.TwoMasters), perform: pair(holdReplication("mysql, mysql-2")).perform,
 	}
 }
 
@@ -45,8 +45,8 @@ const contenderWait = 2 * time.Second
 
 // pair lets the holder write to node A and the contender to node B. If the lock rejects the
 // contender, the contender tries again after the holder's sale, which node B may lack.
-func pair(inject func(context.Context, *run) (fault.Heal, error)) schedule {
-	return schedule{
+func pair(inject func(context.Context, *round) (fault.Heal, error)) procedure {
+	return procedure{
 		step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
 		inject: inject, healLate: true, after: sellAgain, explain: acrossNodes,
 	}
@@ -58,7 +58,7 @@ func staleRead() Experiment {
 	return Experiment{
 		Hazard: "stale-read", Title: "reads go to a follower that lags behind", Shows: "one sale after the other, and the second sells what the first has sold",
 		Applies: trustsMySQL, Lab: labOf(rig.DelayedReads),
-		run: schedule{
+		perform: procedure{
 			step: "writing", contenderParams: wait(contenderWait), inject: sellUnreplicated,
 			explain: func(result *Result, _ *participant) {
 				if result.Invariant == Conservation {
@@ -67,13 +67,13 @@ func staleRead() Experiment {
 					})
 				}
 			},
-		}.run,
+		}.perform,
 	}
 }
 
 // holdReplication stops replication on nodes. The heal waits until both nodes have the same data.
-func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, error) {
-	return func(ctx context.Context, r *run) (fault.Heal, error) {
+func holdReplication(nodes string) func(context.Context, *round) (fault.Heal, error) {
+	return func(ctx context.Context, r *round) (fault.Heal, error) {
 		release, err := r.bed.Rig.HoldReplication(ctx)
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func holdReplication(nodes string) func(context.Context, *run) (fault.Heal, erro
 	}
 }
 
-func sellUnreplicated(ctx context.Context, r *run) (fault.Heal, error) {
+func sellUnreplicated(ctx context.Context, r *round) (fault.Heal, error) {
 	heal, err := holdReplication("mysql-2")(ctx, r)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func labOf(database rig.Database) func(rig.Config) rig.Config {
 	}
 }
 
-func sellAgain(ctx context.Context, r *run) error {
+func sellAgain(ctx context.Context, r *round) error {
 	var again sync.WaitGroup
 	for _, p := range r.participants {
 		if p.ops[contender].Outcome == history.Refused {

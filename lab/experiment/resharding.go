@@ -18,7 +18,7 @@ func resharding() Experiment {
 	return Experiment{
 		Hazard: "resharding", Title: "a Redis cluster moves the slot of a held lock to another master", Shows: "the lock moves with its slot",
 		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisCluster, 0, engineLease),
-		run: func(ctx context.Context, r *run) ([]Result, error) {
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			var stages [][2]int // of the contender's try, and of the holder's release
 			for try := fault.Announced; try <= fault.Reassigned; try++ {
 				for release := try; release <= fault.Reassigned; release++ {
@@ -27,35 +27,35 @@ func resharding() Experiment {
 			}
 			at := stages[uint64(r.seed)%uint64(len(stages))] //nolint:gosec // any number will do
 			var move *fault.Resharding
-			sched := keepLock().inOrder(r.seed)
-			sched.contenderStops = ""
-			sched.inject = func(ctx context.Context, r *run) (heal fault.Heal, err error) {
+			proc := keepLock().inOrder(r.seed)
+			proc.contenderStops = ""
+			proc.inject = func(ctx context.Context, r *round) (heal fault.Heal, err error) {
 				if move, err = fault.Reshard(ctx, r.bed.Rig, fmt.Sprintf("stock:%d", r.participants[0].product)); err != nil {
 					return nil, err
 				}
 				r.span.What, r.span.Who = "resharding", "redis"
 				return move.Finish, move.Advance(ctx, at[0])
 			}
-			sched.after = func(ctx context.Context, r *run) error {
+			proc.after = func(ctx context.Context, r *round) error {
 				// Until the slot has moved, an acquisition may get TRYAGAIN: the lock is missing, its counter is not.
 				if err := move.Finish(ctx); err != nil {
 					return err
 				}
 				return sendSuccessor(ctx, r)
 			}
-			sched.meanwhile = func(ctx context.Context, r *run) error {
+			proc.meanwhile = func(ctx context.Context, r *round) error {
 				r.await(contender)
 				return move.Advance(ctx, at[1])
 			}
-			return sched.inGroups(Subject.Name)(ctx, r)
+			return proc.inGroups(Subject.Name)(ctx, r)
 		},
 	}
 }
 
-// keepLock returns a schedule in which the contender must not get the holder's lock in spite of a fault, and
+// keepLock returns a procedure in which the contender must not get the holder's lock in spite of a fault, and
 // a successor must get it after the holder's release.
-func keepLock() schedule {
-	return schedule{
+func keepLock() procedure {
+	return procedure{
 		contenderParams: wait(500 * time.Millisecond), healLate: true,
 		after: sendSuccessor,
 		judge: func(p *participant) *finding {
@@ -69,7 +69,7 @@ func keepLock() schedule {
 	}
 }
 
-func sendSuccessor(ctx context.Context, r *run) error {
+func sendSuccessor(ctx context.Context, r *round) error {
 	r.send(ctx, successor, wait(engineWait))
 	r.await(successor)
 	return nil

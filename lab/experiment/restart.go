@@ -15,7 +15,7 @@ import (
 // sales, in which a request without an answer may have sold or not.
 func restart() Experiment {
 	return Experiment{
-		Hazard: "restart", Applies: always, run: restartUnderLoad,
+		Hazard: "restart", Applies: always, perform: restartUnderLoad,
 		Title: "MySQL, Redis, ZooKeeper and etcd are restarted while clients buy", Shows: "errors, then recovery",
 	}
 }
@@ -38,7 +38,7 @@ func (s *clients) boughtAfter(after time.Duration) bool {
 	return slices.ContainsFunc(s.ops, func(op history.Op) bool { return op.Outcome == history.OK && op.Call >= after })
 }
 
-func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
+func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 	all := func(Card) int { return len(r.bed.Rig.Addresses().Replicas) }
 	groups, stop, err := r.startClients(ctx, all)
 	if err != nil {
@@ -65,7 +65,7 @@ func restartUnderLoad(ctx context.Context, r *run) ([]Result, error) {
 
 // startClients lets each strategy's clients buy its own product. The clients use the first replicas
 // of the strategy. stop returns after the last answer, and may be called again.
-func (r *run) startClients(ctx context.Context, replicas func(Card) int) (groups []*clients, stop func(), err error) {
+func (r *round) startClients(ctx context.Context, replicas func(Card) int) (groups []*clients, stop func(), err error) {
 	groups = make([]*clients, len(r.subjects))
 	for i, s := range r.subjects {
 		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
@@ -91,7 +91,7 @@ func allBought(groups []*clients, after time.Duration) func() bool {
 
 // awaitRecovery waits until every strategy sells again after the fault, within a time limit. It
 // returns no error, because afterRestart judges a strategy that does not sell again.
-func (r *run) awaitRecovery(ctx context.Context, groups []*clients) {
+func (r *round) awaitRecovery(ctx context.Context, groups []*clients) {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
 	_ = eventually(ctx, "every client buys again", allBought(groups, r.span.To))
@@ -109,7 +109,7 @@ func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 	}
 }
 
-func (r *run) afterRestart(ctx context.Context, s *clients) Result {
+func (r *round) afterRestart(ctx context.Context, s *clients) Result {
 	result := r.safe(s.Subject, plenty, s.ops)
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {

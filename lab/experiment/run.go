@@ -81,9 +81,9 @@ func (p Plan) Validate(cards []Card) error {
 	return planError{errors.New(text)}
 }
 
-// Run skips experiments with results in the store, and heals the testbed after each experiment. The
+// Perform skips experiments with results in the store, and heals the testbed after each experiment. The
 // error wraps ErrLeftOut if the servers of some experiments are not installed.
-func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
+func Perform(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
 	if err := p.Validate(bed.cards); err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func Run(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watche
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, bed, chosen, store, w)
+	return p.perform(ctx, bed, chosen, store, w)
 }
 
-func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
+func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds := max(1, p.Seeds)
 	leftOut := map[string]error{}
 	for round := range rounds {
@@ -135,7 +135,7 @@ func (p Plan) run(ctx context.Context, bed *Testbed, chosen []Experiment, store 
 
 func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
-		return e.runOn(ctx, bed, subjects, seed)
+		return e.performOn(ctx, bed, subjects, seed)
 	}
 	own, err := rig.Start(ctx, e.Lab(bed.Rig.Config()))
 	if err != nil {
@@ -147,12 +147,12 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 		return nil, err
 	}
 	defer ownBed.Close()
-	return e.runOn(ctx, ownBed, subjects, seed)
+	return e.performOn(ctx, ownBed, subjects, seed)
 }
 
-func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
+func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
-	results, err := e.run(ctx, &run{Experiment: e, bed: bed, subjects: subjects, seed: seed})
+	results, err := e.perform(ctx, &round{Experiment: e, bed: bed, subjects: subjects, seed: seed})
 	// Count lost events after heal, which waits for all streams: only then are all losses known.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
@@ -163,14 +163,14 @@ func (e Experiment) runOn(ctx context.Context, bed *Testbed, subjects []Subject,
 	return results, err
 }
 
-type run struct {
+type round struct {
 	Experiment
 	bed      *Testbed
 	subjects []Subject
 	seed     int64
 
-	// Only a schedule uses the following fields.
-	schedule
+	// Only a procedure uses the following fields.
+	procedure
 	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault
@@ -179,7 +179,7 @@ type run struct {
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.
-func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, error)) (results []Result, err error) {
+func (r *round) each(ctx context.Context, pieces int, f func(Subject) (Result, error)) (results []Result, err error) {
 	for _, s := range r.subjects {
 		if s.product, err = r.bed.addProduct(ctx, 0, pieces); err != nil {
 			return results, err
@@ -196,7 +196,7 @@ func (r *run) each(ctx context.Context, pieces int, f func(Subject) (Result, err
 	return results, ctx.Err()
 }
 
-func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
+func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
 	result := Result{
 		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: api.Safe,
 		Recording: s.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}),
@@ -208,7 +208,7 @@ func (r *run) safe(s Subject, pieces int, ops []history.Op) Result {
 }
 
 // count sets Sold and Taken of result. It reads the remaining stock on the replica through.
-func (r *run) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
+func (r *round) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
 	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
 	if err != nil {
 		return check.Conservation{}, err

@@ -25,12 +25,12 @@ func TestLeftOut(t *testing.T) {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}
 	w := &leftOut{}
-	err := Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
+	err := Plan{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
 	if !errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 2 {
 		t.Errorf("two of two: %v, reported %d times", err, w.n)
 	}
 	w = &leftOut{}
-	err = Plan{Seeds: 3}.run(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)
+	err = Plan{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)
 	if errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 0 {
 		t.Errorf("the only one: %v, left out %d", err, w.n)
 	}

@@ -14,13 +14,13 @@ import (
 // has made. Holder and contender are on different sides, and sell from the same row of MySQL. The seed chooses
 // the sides; 24 seeds in a row have all orders on both.
 func splitBrain() Experiment {
-	sched := splitFirst(func(r *run) int { return oldSide(r.seed) })
-	sched.contenderParams = wait(engineWait)
+	proc := splitFirst(func(r *round) int { return oldSide(r.seed) })
+	proc.contenderParams = wait(engineWait)
 	return Experiment{
 		Hazard: "split-brain", Title: "Sentinel promotes a replica, while the old master goes on serving its clients",
 		Shows: "two masters, and a holder on each of them", ClaimedAs: "failover",
 		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0, engineLease),
-		run: func(ctx context.Context, r *run) ([]Result, error) { return sched.inOrder(r.seed).run(ctx, r) },
+		perform: func(ctx context.Context, r *round) ([]Result, error) { return proc.inOrder(r.seed).perform(ctx, r) },
 	}
 }
 
@@ -30,9 +30,9 @@ func oldSide(seed int64) int { return []int{holder, contender}[seed>>2&1] }
 // minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
 func minReplicas() Experiment {
 	granted := finding{api.Broken, MutualExclusion, api.Text{EN: "The old master has granted the lock without a replica.", ZH: "旧主节点没有从节点，仍然发出了锁。"}}
-	sched := splitFirst(func(*run) int { return contender })
-	sched.contenderParams = wait(0)
-	sched.judge = func(p *participant) *finding {
+	proc := splitFirst(func(*round) int { return contender })
+	proc.contenderParams = wait(0)
+	proc.judge = func(p *participant) *finding {
 		if p.ops[contender].Outcome == history.OK {
 			return &granted
 		}
@@ -42,10 +42,10 @@ func minReplicas() Experiment {
 		Hazard: "min-replicas", Title: "as split-brain, with min-replicas-to-write 1",
 		Shows: "the old master rejects the contender", Default: Protects,
 		Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 1, engineLease),
-		run: func(ctx context.Context, r *run) ([]Result, error) {
-			ordered := sched.inOrder(r.seed)
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
+			ordered := proc.inOrder(r.seed)
 			ordered.contenderStops = ""
-			return ordered.run(ctx, r)
+			return ordered.perform(ctx, r)
 		},
 	}
 }
@@ -70,12 +70,12 @@ func splitRenewalMin() Experiment {
 func renewalAfterSplit(e Experiment, minReplicas int) Experiment {
 	e.Applies = func(c Card) bool { return onTopology(c) && c.Renews }
 	e.Fenced, e.Lab = true, engineLab(rig.RedisSentinel, minReplicas, Lease)
-	e.run = func(ctx context.Context, r *run) ([]Result, error) {
-		sched := schedule{
+	e.perform = func(ctx context.Context, r *round) ([]Result, error) {
+		proc := procedure{
 			// The holder stops before its last check, or nothing but a fence could stop its write.
 			step:            []string{"read", "granted"}[uint64(r.seed)%2], //nolint:gosec // any number will do
 			contenderParams: wait(grantBound), healLate: true,
-			inject: func(ctx context.Context, r *run) (fault.Heal, error) {
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 				masters := fault.MastersOf(r.bed.Rig)
 				if err := masters.AwaitReplicated(ctx); err != nil {
 					return nil, err
@@ -84,18 +84,18 @@ func renewalAfterSplit(e Experiment, minReplicas int) Experiment {
 			},
 			judge: mustSell(finding{api.Stalled, Progress, api.Text{EN: "The contender did not get the lock on the new master.", ZH: "竞争者在新主节点上没有拿到锁。"}}, contender),
 		}
-		return sched.run(ctx, r)
+		return proc.perform(ctx, r)
 	}
 	return e
 }
 
-// splitFirst returns a schedule in which Redis is split before the first request. The request of the
+// splitFirst returns a procedure in which Redis is split before the first request. The request of the
 // given role is on the side of the old master.
-func splitFirst(role func(*run) int) schedule {
+func splitFirst(role func(*round) int) procedure {
 	var heal fault.Heal
-	return schedule{
+	return procedure{
 		healLate: true,
-		prepare: func(ctx context.Context, r *run) (err error) {
+		prepare: func(ctx context.Context, r *round) (err error) {
 			old := name(r.on[role(r)])
 			if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
 				return err
@@ -103,7 +103,7 @@ func splitFirst(role func(*run) int) schedule {
 			r.span.From = r.bed.since()
 			return r.bed.Rig.AwaitReady(ctx, old) // the old master may reject writes without its replica
 		},
-		inject: func(context.Context, *run) (fault.Heal, error) { return heal, nil },
+		inject: func(context.Context, *round) (fault.Heal, error) { return heal, nil },
 	}
 }
 
@@ -113,10 +113,10 @@ func quorumLoss() Experiment {
 	return Experiment{
 		Hazard: "quorum-loss", Title: "two of three Sentinels die, then the Redis master", Shows: "sales stop, and go on when the Sentinels are back",
 		Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(rig.RedisSentinel, 0, engineLease),
-		run: func(ctx context.Context, r *run) ([]Result, error) {
-			sched := keepLock().inOrder(r.seed)
-			sched.contenderStops = ""
-			sched.inject = func(ctx context.Context, r *run) (fault.Heal, error) {
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
+			proc := keepLock().inOrder(r.seed)
+			proc.contenderStops = ""
+			proc.inject = func(ctx context.Context, r *round) (fault.Heal, error) {
 				left := fmt.Sprintf("sentinel-%d", 1+uint64(r.seed)%3) //nolint:gosec // any number will do
 				heal, err := r.injectAll(ctx, fault.MastersOf(r.bed.Rig).LoseQuorum(left))
 				if err != nil {
@@ -129,11 +129,11 @@ func quorumLoss() Experiment {
 				}
 				return heal, r.bed.Rig.AwaitReady(ctx)
 			}
-			sched.explain = func(result *Result, p *participant) {
+			proc.explain = func(result *Result, p *participant) {
 				without := Answer(p.ops[observer])
 				result.Why = joined(result.Why, api.Textf("While one Sentinel was left, a request got: %[1]s.", "只剩一个 Sentinel 时，一个请求的应答：%[2]s。", without.EN, without.ZH))
 			}
-			return sched.run(ctx, r)
+			return proc.perform(ctx, r)
 		},
 	}
 }

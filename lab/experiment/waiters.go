@@ -41,7 +41,7 @@ func polling() Experiment {
 	return Experiment{
 		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
 		Applies: func(c Card) bool { return lockers(c) && counted(c) },
-		run:     measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
+		perform:     measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
 	}
 }
 
@@ -63,20 +63,20 @@ func herd() Experiment {
 	return Experiment{
 		Hazard: "herd", Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
 		// Without a notice of its end, a lease ends during the measurement.
-		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked }, run: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
+		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked }, perform: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
 	}
 }
 
 func casStorm() Experiment {
 	return Experiment{
 		Hazard: "cas-storm", Title: "60 requests at once", Shows: "failed attempts for each sale", Applies: claimed("cas-storm"),
-		run: func(ctx context.Context, r *run) ([]Result, error) {
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			return r.each(ctx, waiters, func(s Subject) (Result, error) { return r.buyAtOnce(ctx, s) })
 		},
 	}
 }
 
-func (r *run) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
+func (r *round) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	ops := make([]history.Op, waiters)
 	var all sync.WaitGroup
 	for i := range ops {
@@ -108,8 +108,8 @@ type queue struct {
 }
 
 // measureEach measures one strategy after the other: a backend counts their requests together.
-func measureEach(when api.Text, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *run) ([]Result, error) {
-	return func(ctx context.Context, r *run) ([]Result, error) {
+func measureEach(when api.Text, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *round) ([]Result, error) {
+	return func(ctx context.Context, r *round) ([]Result, error) {
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
 			q := &queue{Subject: s, bed: r.bed}
 			sent, err := q.withWaiters(ctx, samples, measure)

@@ -19,11 +19,11 @@ import (
 func writeBehind() Experiment {
 	return Experiment{
 		Hazard: "write-behind", Title: "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
-		Applies: func(c Card) bool { return c.Stock != "" }, run: soldBehindTheRow,
+		Applies: func(c Card) bool { return c.Stock != "" }, perform: soldBehindTheRow,
 	}
 }
 
-func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
+func soldBehindTheRow(ctx context.Context, r *round) ([]Result, error) {
 	r.step = "written"
 	r.drawReplicas()
 	if err := r.addProducts(ctx); err != nil {
@@ -58,7 +58,7 @@ func soldBehindTheRow(ctx context.Context, r *run) ([]Result, error) {
 // sellUncarried sells on the holder's replica while no replica reaches MySQL, so that the row lacks
 // this sale. It kills that replica, and sells once more on another replica. restore ends the cuts
 // from MySQL, and revive starts the killed replica again.
-func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
+func (r *round) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
 	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
 	r.await(observer)
 	// Without MySQL, no replica can write the row, but the sales go on.
@@ -81,7 +81,7 @@ func (r *run) sellUncarried(ctx context.Context) (restore, revive fault.Heal, er
 }
 
 // rows returns the participants' stock in MySQL, read over a direct connection.
-func (r *run) rows(ctx context.Context) ([]int, error) {
+func (r *round) rows(ctx context.Context) ([]int, error) {
 	db, err := sql.Open("mysql", r.bed.Rig.Addresses().MySQL)
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", err)
@@ -98,7 +98,7 @@ func (r *run) rows(ctx context.Context) ([]int, error) {
 
 // awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside
 // MySQL. 0 means that the row never became equal.
-func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
+func (r *round) awaitReconciled(ctx context.Context) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
 	took := make([]time.Duration, len(r.participants))
@@ -115,7 +115,7 @@ func (r *run) awaitReconciled(ctx context.Context) []time.Duration {
 }
 
 // reconciliation judges MySQL's row: all sold pieces must be taken from the row in the end.
-func (r *run) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
+func (r *round) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
 	result := r.safe(p.Subject, 0, p.ops[:])
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
 	row := check.Stock(p.ops[:], pieces, after)

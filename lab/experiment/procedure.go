@@ -21,10 +21,10 @@ import (
 	"oversell/lab/history"
 )
 
-// pieces is the stock of each product at the start of a schedule.
+// pieces is the stock of each product at the start of a procedure.
 const pieces = 10
 
-// These are the roles of the requests in a schedule. drawReplicas chooses the replica of each role.
+// These are the roles of the requests in a procedure. drawReplicas chooses the replica of each role.
 const (
 	holder = iota
 	contender
@@ -33,10 +33,10 @@ const (
 	roles
 )
 
-// schedule describes most experiments. The holder's request stops at a step of its sale, and a
+// procedure describes most experiments. The holder's request stops at a step of its sale, and a
 // fault is injected. The contender requests the same product, and the holder's request resumes. All
 // strategies do this at the same time, so that one fault serves them all.
-type schedule struct {
+type procedure struct {
 	// step is where the holder stops, unless the strategy's card (description) names another step.
 	step string
 	// thenAt is a later step at which the holder stops again. Empty means none.
@@ -51,14 +51,14 @@ type schedule struct {
 	// a reset, so a holder that stops before it has read the row would learn of every lost lock.
 	soldBefore bool
 	// prepare runs before the products are added and the requests are sent.
-	prepare func(ctx context.Context, r *run) error
+	prepare func(ctx context.Context, r *round) error
 	// These are the URL parameters of the holder's and the contender's request.
 	holderParams, contenderParams url.Values
 	// unrenewed, if set, replaces contenderParams for a lock whose lease is not renewed. In a longer
 	// wait, this lease would end, which is another hazard.
 	unrenewed url.Values
 	// inject injects the fault while all holders are stopped.
-	inject func(ctx context.Context, r *run) (fault.Heal, error)
+	inject func(ctx context.Context, r *round) (fault.Heal, error)
 	// With healLate, the holders resume and end before the fault is healed.
 	healLate bool
 	// contenderAt is a step: the holders resume when every contender has reached it. If contenderAt is
@@ -69,14 +69,14 @@ type schedule struct {
 	// probe sends an observer's request that must fail, because the contender holds the lock.
 	probe bool
 	// meanwhile is called while the contenders' requests run.
-	meanwhile func(ctx context.Context, r *run) error
+	meanwhile func(ctx context.Context, r *round) error
 	// after is called when the requests of holder and contender have ended, before a late heal.
-	after func(ctx context.Context, r *run) error
+	after func(ctx context.Context, r *round) error
 	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
 	judge func(p *participant) *finding
 	// lapse says what happened if another request acquired the lock before the holder wrote.
 	lapse api.Text
-	// explain adds to a result what only this schedule knows, such as a second attempt.
+	// explain adds to a result what only this procedure knows, such as a second attempt.
 	explain func(result *Result, p *participant)
 }
 
@@ -94,8 +94,8 @@ type finding struct {
 	why       api.Text
 }
 
-func (s schedule) run(ctx context.Context, r *run) ([]Result, error) {
-	r.schedule = s
+func (s procedure) perform(ctx context.Context, r *round) ([]Result, error) {
+	r.procedure = s
 	r.drawReplicas()
 	if err := r.stopHolders(ctx); err != nil {
 		return nil, fmt.Errorf("stop the holders: %w", err)
@@ -113,14 +113,14 @@ func (s schedule) run(ctx context.Context, r *run) ([]Result, error) {
 	return results, ctx.Err()
 }
 
-func (s schedule) inGroups(group func(Subject) string) func(context.Context, *run) ([]Result, error) {
-	return func(ctx context.Context, r *run) (results []Result, err error) {
+func (s procedure) inGroups(group func(Subject) string) func(context.Context, *round) ([]Result, error) {
+	return func(ctx context.Context, r *round) (results []Result, err error) {
 		groups := map[string][]Subject{}
 		for _, subject := range r.subjects {
 			groups[group(subject)] = append(groups[group(subject)], subject)
 		}
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			some, err := s.run(ctx, &run{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: groups[name]})
+			some, err := s.perform(ctx, &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: groups[name]})
 			results = append(results, some...)
 			if err != nil {
 				return results, fmt.Errorf("%s: %w", name, err)
@@ -131,7 +131,7 @@ func (s schedule) inGroups(group func(Subject) string) func(context.Context, *ru
 }
 
 // drawReplicas draws by seed and hazard only, so a new experiment does not change other draws.
-func (r *run) drawReplicas() {
+func (r *round) drawReplicas() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
 	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
@@ -149,7 +149,7 @@ func (r *run) drawReplicas() {
 	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
 }
 
-func (r *run) stopHolders(ctx context.Context) error {
+func (r *round) stopHolders(ctx context.Context) error {
 	if r.fresh {
 		if err := r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender])); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (r *run) stopHolders(ctx context.Context) error {
 }
 
 // addProducts adds a product for each strategy, and arms the failpoints at which its holder stops.
-func (r *run) addProducts(ctx context.Context) error {
+func (r *round) addProducts(ctx context.Context) error {
 	for _, s := range r.subjects {
 		var err error
 		if s.product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
@@ -198,7 +198,7 @@ func (r *run) addProducts(ctx context.Context) error {
 }
 
 // readOnce lets both replicas read the product, by a request for more pieces than there are. The results leave it out.
-func (r *run) readOnce(ctx context.Context, s Subject) error {
+func (r *round) readOnce(ctx context.Context, s Subject) error {
 	tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
 	for _, on := range []int{r.on[holder], r.on[contender]} {
 		if op := r.bed.buy(ctx, on, s, tooMany); op.Reason != history.SoldOut {
@@ -209,18 +209,18 @@ func (r *run) readOnce(ctx context.Context, s Subject) error {
 	return nil
 }
 
-func (r *run) send(ctx context.Context, part int, params url.Values) {
+func (r *round) send(ctx context.Context, part int, params url.Values) {
 	for _, p := range r.participants {
 		go r.buy(ctx, p, part, params)
 	}
 }
 
-func (r *run) buy(ctx context.Context, p *participant, part int, params url.Values) {
+func (r *round) buy(ctx context.Context, p *participant, part int, params url.Values) {
 	defer close(p.ended[part])
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
 }
 
-func (r *run) awaitStopped(ctx context.Context, part int) error {
+func (r *round) awaitStopped(ctx context.Context, part int) error {
 	return eventually(ctx, "all requests stopped or answered", func() bool {
 		stopped, err := r.bed.stopped(ctx, r.on[part])
 		if err != nil {
@@ -236,8 +236,8 @@ func (r *run) awaitStopped(ctx context.Context, part int) error {
 	})
 }
 
-// execute runs the schedule from the moment when all holders have stopped.
-func (r *run) execute(ctx context.Context) error {
+// execute runs the procedure from the moment when all holders have stopped.
+func (r *round) execute(ctx context.Context) error {
 	r.span = history.Span{What: r.Hazard, Who: name(r.on[holder]), From: r.bed.since()}
 	uncancelled := context.WithoutCancel(ctx)
 	var heal fault.Heal = noHeal
@@ -266,7 +266,7 @@ func (r *run) execute(ctx context.Context) error {
 	return err
 }
 
-func (r *run) finish(ctx context.Context) error {
+func (r *round) finish(ctx context.Context) error {
 	if err := r.bed.replica(r.on[holder]).ResumeAll(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (r *run) finish(ctx context.Context) error {
 // resumeContenders resumes each contender as soon as its own holder has ended, because the
 // contender's lease would expire in a longer wait. Before the contender resumes, an observer checks
 // that the holder's release has not freed the contender's lock.
-func (r *run) resumeContenders(ctx context.Context) error {
+func (r *round) resumeContenders(ctx context.Context) error {
 	var all errgroup.Group
 	for _, p := range r.participants {
 		all.Go(func() error {
@@ -303,7 +303,7 @@ func (r *run) resumeContenders(ctx context.Context) error {
 	return all.Wait()
 }
 
-func (r *run) contend(ctx context.Context) error {
+func (r *round) contend(ctx context.Context) error {
 	if r.contenderStops != "" {
 		for _, p := range r.participants {
 			if err := r.bed.stop(ctx, r.on[contender], p.Subject, r.contenderStops); err != nil {
@@ -335,7 +335,7 @@ func (r *run) contend(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) error {
+func (r *round) awaitStep(ctx context.Context, part int, step func(Card) string) error {
 	for _, p := range r.participants {
 		if err := eventually(ctx, p.Name()+" at "+step(p.Card), func() bool {
 			return isClosed(p.ended[part]) || slices.ContainsFunc(r.bed.rec.eventsOf(p.key()), func(e history.Event) bool {
@@ -348,7 +348,7 @@ func (r *run) awaitStep(ctx context.Context, part int, step func(Card) string) e
 	return nil
 }
 
-func (r *run) await(part int) {
+func (r *round) await(part int) {
 	for _, p := range r.participants {
 		<-p.ended[part]
 	}
@@ -356,7 +356,7 @@ func (r *run) await(part int) {
 
 // resumeToNext resumes the holder of a run with one strategy, and waits until it has stopped again or
 // has ended, or until over returns true.
-func (r *run) resumeToNext(ctx context.Context, over func() bool) error {
+func (r *round) resumeToNext(ctx context.Context, over func() bool) error {
 	p := r.participants[0]
 	// Not ResumeAll, which removes the other failpoints.
 	if err := r.bed.replica(r.on[holder]).Resume(ctx, p.stopped[holder]); err != nil {
@@ -377,7 +377,7 @@ func isClosed(ended <-chan struct{}) bool {
 	}
 }
 
-func (r *run) result(ctx context.Context, p *participant) Result {
+func (r *round) result(ctx context.Context, p *participant) Result {
 	var ops []history.Op
 	for part := range p.ops {
 		if isClosed(p.ended[part]) {
@@ -402,7 +402,7 @@ func (r *run) result(ctx context.Context, p *participant) Result {
 	return result
 }
 
-func (r *run) find(p *participant, stock check.Conservation, rec history.Recording) finding {
+func (r *round) find(p *participant, stock check.Conservation, rec history.Recording) finding {
 	if stock.Verdict == api.Broken {
 		return finding{api.Broken, Conservation, r.cause(p, rec.Events)}
 	}
