@@ -56,11 +56,11 @@ test: servers browser compiler build ## the tests that every change must pass; t
 .PHONY: check
 check: test lint vet ## test, lint, and vet all modules; takes minutes more
 
-# docker, deploy and adapters are modules of their own, with few dependencies of this one.
+# deploy, deploy/docker and adapters are modules of their own, with few dependencies of this one.
 .PHONY: vet
 vet:
-	for module in . adapters bench deploy docker interop; do (cd $$module && $(GO) vet $(TAGS) ./...) || exit 1; done
-	for module in deploy docker; do (cd $$module && $(GO) test -count=1 .) || exit 1; done
+	for module in . adapters bench deploy deploy/docker interop; do (cd $$module && $(GO) vet $(TAGS) ./...) || exit 1; done
+	for module in deploy deploy/docker; do (cd $$module && $(GO) test -count=1 .) || exit 1; done
 	cd adapters && $(GO) build $(TAGS) ./...
 
 # After an interruption, it continues with the next part. PARTS="break grades" runs only these.
@@ -76,11 +76,11 @@ test-current-mysql test-current-mariadb: test-current-%: servers build
 
 .PHONY: up
 up: ## start the lab in Docker instead; docker compose down --volumes ends it
-	@docker/up.sh
+	@deploy/docker/up.sh
 
 .PHONY: docker-test
 docker-test: ## test docker-compose.yml on a Docker engine; takes minutes
-	@docker/test.sh
+	@deploy/docker/test.sh
 
 # Their tests skip what make test has no time for, unless this is set.
 scenarios chaos adapted grades mutations topologies: export OVERSELL_NIGHTLY = 1

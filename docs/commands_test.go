@@ -33,7 +33,7 @@ type runner struct {
 // commands, without their comments.
 func runners() map[string]runner {
 	quick, lab, slow := runner{}, runner{lab: true}, runner{slow: true}
-	docker := func(as string) runner { return runner{file: "docker/test.sh", as: as} }
+	docker := func(as string) runner { return runner{file: "deploy/docker/test.sh", as: as} }
 	// There is no cluster: this test builds and checks what the commands apply or name.
 	kubernetes := func(as string) runner { return runner{file: "deploy/manifests_test.go", as: as} }
 	plans := runner{file: "jmeter/pom.xml", as: "<plan>*.jmx</plan>"}
@@ -52,9 +52,9 @@ func runners() map[string]runner {
 		"make test-mysql":                         {file: ".ci/run", as: "test-mysql lint vet"},
 		"go test -tags nomsgpack ./locks/catalog": {file: "tools/test.sh", as: `all=$("$GO" list -tags nomsgpack ${PACKAGES:-./...})`},
 
-		"make up": docker("docker/up.sh"),
-		"docker compose -f docker-compose.yml -f docker-compose.sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml"),
-		"docker compose -f docker-compose.yml -f docker-compose.cluster.yml up --build --wait":  docker("COMPOSE_FILE=docker-compose.yml:docker-compose.cluster.yml"),
+		"make up": docker("deploy/docker/up.sh"),
+		"docker compose -f docker-compose.yml -f deploy/docker/sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/sentinel.yml"),
+		"docker compose -f docker-compose.yml -f deploy/docker/cluster.yml up --build --wait":  docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/cluster.yml"),
 		"docker compose down --volumes":                                               docker("docker compose --profile jmeter down --volumes"),
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),

@@ -2,7 +2,7 @@
 # Tests docker-compose.yml on a Docker engine, in a separate project and on free ports. It needs
 # Docker 25 with Compose, curl, and the images or a registry. It takes 3 to 10 minutes.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 say() { echo "docker-test: $*"; }
 give_up() {
@@ -153,7 +153,7 @@ say "ok: the servers' clients"
 # A container outside of the project uses the port, so that no service of the project frees it.
 quiet docker run -d --rm --name oversell-test-port -p 127.0.0.1::6379 redis:7-alpine
 port=$(docker port oversell-test-port 6379)
-! NGINX_PORT=${port##*:} docker/up.sh --wait-timeout 600 >"$tmp/log" 2>&1 || give_up "nginx started on a port that is taken"
+! NGINX_PORT=${port##*:} deploy/docker/up.sh --wait-timeout 600 >"$tmp/log" 2>&1 || give_up "nginx started on a port that is taken"
 grep -q 'NGINX_PORT=' "$tmp/log" || {
 	cat "$tmp/log"
 	give_up "make up does not say which port is taken"
@@ -177,9 +177,9 @@ topology() {
 	say "ok: $1, the fail-over of $2, and a restart"
 }
 quiet docker compose --profile jmeter down --volumes --timeout 30
-export COMPOSE_FILE=docker-compose.yml:docker-compose.sentinel.yml
+export COMPOSE_FILE=docker-compose.yml:deploy/docker/sentinel.yml
 topology Sentinel redis-master
-export COMPOSE_FILE=docker-compose.yml:docker-compose.cluster.yml
+export COMPOSE_FILE=docker-compose.yml:deploy/docker/cluster.yml
 topology 'a cluster' redis-node-1
 unset COMPOSE_FILE
 

@@ -1,6 +1,6 @@
 // The test of docker-compose.yml, in a module of its own: the program does not need
 // Compose's loader.
-module oversell/docker
+module oversell/deploy/docker
 
 go 1.26.0
 

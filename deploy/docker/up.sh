@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts the lab in containers, and explains what to do if a port is in use.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 docker info >/dev/null 2>&1 || {
 	echo "up: no Docker engine answers: install Docker 25 or newer, or start it; without Docker: make lab" >&2

@@ -24,7 +24,7 @@ func load(t *testing.T, env ...string) *types.Project {
 // loadWith also reads files that change docker-compose.yml, as `docker compose -f` does.
 func loadWith(t *testing.T, changes []string, env ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions(append([]string{"../docker-compose.yml"}, changes...),
+	options, err := cli.NewProjectOptions(append([]string{"../../docker-compose.yml"}, changes...),
 		cli.WithName("test"), cli.WithProfiles([]string{"*"}), cli.WithEnv(env))
 	if err != nil {
 		t.Fatal(err)
@@ -64,18 +64,18 @@ func TestTopologies(t *testing.T) {
 		ready        []string // the services for which a replica waits
 	}{
 		{
-			"docker-compose.sentinel.yml", "redis-sentinel://",
+			"sentinel.yml", "redis-sentinel://",
 			[]string{"redis-master", "redis-replica-1", "redis-replica-2", "sentinel-1", "sentinel-2", "sentinel-3"},
 			[]string{"sentinel-1", "sentinel-2", "sentinel-3"},
 		},
 		{
-			"docker-compose.cluster.yml", "redis-cluster://",
+			"cluster.yml", "redis-cluster://",
 			[]string{"redis-cluster", "redis-node-1", "redis-node-2", "redis-node-3", "redis-node-4", "redis-node-5", "redis-node-6"},
 			[]string{"redis-cluster"},
 		},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			project := loadWith(t, []string{"../" + test.file})
+			project := loadWith(t, []string{test.file})
 			if got := len(project.Services) - len(base.Services); got != len(test.added) {
 				t.Errorf("%d services more, want %d", got, len(test.added))
 			}
@@ -179,7 +179,7 @@ func TestNginxHealthAsksAReplica(t *testing.T) {
 
 // TestNginxResolvesAtRunTime: a new container has a new address, so nginx must repeat DNS lookups.
 func TestNginxResolvesAtRunTime(t *testing.T) {
-	conf, err := os.ReadFile("../nginx/nginx.conf")
+	conf, err := os.ReadFile("../../nginx/nginx.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
