@@ -28,9 +28,12 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		err = locks.Work(c.Request.Context(), order.Outside)
 	}
 	if err == nil {
-		ctx := s.failpoints.recorded(c.Request.Context(), card.ID, api.Key(order.Product), order.Owner)
-		ctx, end := s.spans(s.traced(s.observed(ctx, card.ID), card.ID), card.ID)
-		receipt, err = strategy.Deduct(ctx, order)
+		watch := stock.Watch{
+			Step: s.steps(card.ID), Lock: s.lockEvents(card.ID),
+			Commands: s.failpoints.record(card.ID, api.Key(order.Product), order.Owner),
+		}
+		end := s.addSpans(c.Request.Context(), card.ID, &watch)
+		receipt, err = strategy.Deduct(stock.WithWatch(c.Request.Context(), watch), order)
 		end()
 	}
 	lang, warning := requestLanguage(c), api.Text{}
@@ -82,28 +85,37 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang str
 	}
 }
 
-// observed counts what happens to the locks of the request, see lockMetrics.
-func (s *Service) observed(ctx context.Context, strategy string) context.Context {
+// lockEvents returns the function that counts what happens to the locks of the strategy, see lockMetrics.
+func (s *Service) lockEvents(strategy string) func(stock.LockEvent, error) {
 	if counters, ok := s.metrics.locks[strategy]; ok {
-		return locks.WithObserver(ctx, counters)
+		return counters.count
 	}
-	return ctx
+	return nil
 }
 
-// traced adds a tracer to ctx if a listener of /events or a failpoint needs the steps.
-func (s *Service) traced(ctx context.Context, strategy string) context.Context {
+// steps returns the function that receives the steps of a request, or nil if neither a listener of /events nor a
+// failpoint needs them.
+func (s *Service) steps(strategy string) func(context.Context, api.Event) {
 	watched, armed := s.events.watched(), s.failpoints.any()
 	if !watched && !armed {
-		return ctx
+		return nil
 	}
-	return locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
+	return func(_ context.Context, e api.Event) {
 		if watched {
 			s.events.send(api.StepEvent{Replica: s.Replica, Strategy: strategy, Event: e})
 		}
 		if armed {
 			s.failpoints.stop(strategy, e)
 		}
-	})
+	}
+}
+
+// traced adds the steps to ctx.
+func (s *Service) traced(ctx context.Context, strategy string) context.Context {
+	if step := s.steps(strategy); step != nil {
+		return locks.WithTracer(ctx, step)
+	}
+	return ctx
 }
 
 // ms returns d in milliseconds, rounded down to a microsecond.

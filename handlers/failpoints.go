@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -110,16 +109,16 @@ func concerns(p *api.Failpoint, strategy, key string) bool {
 	return p.Key != "" && p.Key == key || p.Strategy == strategy && api.Key(p.Product) == key
 }
 
-// recorded returns a context that records the request's commands, if a failpoint asks for them.
-func (f *failpoints) recorded(ctx context.Context, strategy, key, owner string) context.Context {
+// record returns the recorder of the request's commands, or nil if no failpoint asks for them.
+func (f *failpoints) record(strategy, key, owner string) *stock.Commands {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !slices.ContainsFunc(f.armed, func(p *api.Failpoint) bool { return p.Commands && concerns(p, strategy, key) }) {
-		return ctx
+		return nil
 	}
-	ctx, commands := stock.WithCommands(ctx)
+	commands := &stock.Commands{}
 	f.senders = append(f.senders[max(0, len(f.senders)-maxSenders+1):], sender{owner, key, commands})
-	return ctx
+	return commands
 }
 
 // sent returns the owner's commands since the last call of sent.

@@ -43,8 +43,10 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 
 // guarded runs work under the lock named id. A failed release gives a warning, not an error.
 func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning api.Text, err error) {
-	ctx, end := s.spans(s.observed(ctx, id), id)
-	defer end()
+	watch := stock.WatchOf(ctx)
+	watch.Lock = s.lockEvents(id)
+	defer s.addSpans(ctx, id, &watch)()
+	ctx = stock.WithWatch(ctx, watch)
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
 	locker, err := s.locker(id)
 	if err != nil {

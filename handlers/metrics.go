@@ -61,29 +61,21 @@ func (m *metrics) addLock(strategy string) {
 	}
 }
 
-// Renewed counts a renewal.
-func (m *lockMetrics) Renewed(err error) {
+// count counts a renewal or a loss.
+func (m *lockMetrics) count(what stock.LockEvent, err error) {
 	switch {
-	case err == nil:
+	case what == stock.LockRenewed && err == nil:
 		m.renewed.Inc()
-	case errors.Is(err, locks.ErrNotHeld):
+	case what == stock.LockRenewed && errors.Is(err, locks.ErrNotHeld):
 		m.notHeld.Inc()
-	default:
+	case what == stock.LockRenewed:
 		m.unanswered.Inc()
-	}
-}
-
-// Lost counts a loss.
-func (m *lockMetrics) Lost(why error) {
-	if errors.Is(why, locks.ErrLost) {
+	case what == stock.LockLost && errors.Is(err, locks.ErrLost):
 		m.lostHeld.Inc()
-		return
+	case what == stock.LockLost:
+		m.lostAtRelease.Inc()
 	}
-	m.lostAtRelease.Inc()
 }
-
-// Releasing does nothing.
-func (m *lockMetrics) Releasing() {}
 
 // granted is the outcome of a successful acquisition in oversell_lock_acquisitions_total.
 const granted = "granted"

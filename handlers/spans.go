@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"oversell/api"
-	"oversell/locks"
 	"oversell/stock"
 )
 
@@ -67,15 +66,15 @@ func describeSale(ctx context.Context, strategy string, outcome api.Outcome, r s
 	)
 }
 
-// spans makes the spans of a request's lock and statements, if the request's span is recorded. end
-// ends those that are still open.
-func (s *Service) spans(ctx context.Context, strategy string) (spanning context.Context, end func()) {
+// addSpans adds the spans of the request's lock and statements, if the request's span is recorded. end ends those
+// that are still open.
+func (s *Service) addSpans(ctx context.Context, strategy string, watch *stock.Watch) (end func()) {
 	if s.Tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
-		return ctx, func() {}
+		return func() {}
 	}
-	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, next: locks.ObserverOf(ctx)}
-	ctx = locks.WithObserver(locks.AddTracer(ctx, spans.step), spans)
-	return stock.WithStatement(ctx, spans.statement), spans.end
+	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, next: *watch}
+	watch.Step, watch.Statement, watch.Lock = spans.step, spans.statement, spans.happened
+	return spans.end
 }
 
 // lockSpans turns the steps of one request into spans: acquire, then hold, then release. Other steps
@@ -84,7 +83,7 @@ type lockSpans struct {
 	tracer   trace.Tracer
 	strategy attribute.KeyValue
 	request  context.Context
-	next     locks.Observer // of the request: it counts
+	next     stock.Watch // what else looks at the request
 
 	// mu is needed because a watchdog, or the leader of a group, works for the request as well.
 	mu    sync.Mutex
@@ -116,7 +115,14 @@ func (l *lockSpans) end() {
 	l.ended = true
 }
 
-func (l *lockSpans) step(_ context.Context, e api.Event) {
+func (l *lockSpans) step(ctx context.Context, e api.Event) {
+	l.reach(e)
+	if l.next.Step != nil {
+		l.next.Step(ctx, e)
+	}
+}
+
+func (l *lockSpans) reach(e api.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -143,32 +149,21 @@ func (l *lockSpans) event(name string, attributes ...attribute.KeyValue) {
 	span.AddEvent(name, trace.WithAttributes(attributes...))
 }
 
-// Renewed adds an event.
-func (l *lockSpans) Renewed(err error) {
-	l.next.Renewed(err)
+// happened adds an event, or begins the span of the release. A lock that is made of several locks reports
+// its release again.
+func (l *lockSpans) happened(what stock.LockEvent, err error) {
+	if l.next.Lock != nil {
+		l.next.Lock(what, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.ended {
+	switch {
+	case l.ended:
+	case what == stock.LockRenewed:
 		l.event("renewal", attribute.Bool("oversell.renewed", err == nil))
-	}
-}
-
-// Lost adds an event.
-func (l *lockSpans) Lost(why error) {
-	l.next.Lost(why)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended {
-		l.event("lost", attribute.String("oversell.reason", why.Error()))
-	}
-}
-
-// Releasing begins the span of the release. A lock that is made of several locks reports it again.
-func (l *lockSpans) Releasing() {
-	l.next.Releasing()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.ended && l.name == "hold" {
+	case what == stock.LockLost:
+		l.event("lost", attribute.String("oversell.reason", err.Error()))
+	case what == stock.LockReleasing && l.name == "hold":
 		l.begin("release")
 	}
 }

@@ -61,9 +61,9 @@ type Lock struct {
 	fence int64
 	uses  int // acquisitions not yet released; more than one after a re-entry
 	after []func()
-	lost  bool // the loss was reported to the observer
+	lost  bool // the loss was reported
 
-	observer Observer
+	watch func(stock.LockEvent, error) // may be nil: see stock.Watch
 
 	stop   context.CancelFunc // ends the watchdog
 	joined chan struct{}      // closed when the watchdog has ended
@@ -71,7 +71,7 @@ type Lock struct {
 
 // NewLock renews the grant until Release. The Lock's context ends with ctx, or with ErrLost.
 func NewLock(ctx context.Context, g Grant) *Lock {
-	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), observer: ObserverOf(ctx)}
+	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), watch: stock.WatchOf(ctx).Lock}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop
@@ -147,7 +147,7 @@ func (h *Lock) renew(ctx context.Context, until time.Time) (next time.Duration, 
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	err := h.restart(ctx)
-	h.observer.Renewed(err)
+	h.report(stock.LockRenewed, err)
 	switch {
 	case errors.Is(err, ErrNotHeld):
 		return 0, err
@@ -295,7 +295,13 @@ func (h *Lock) reportLoss(why error) {
 	h.lost = h.lost || first
 	h.mu.Unlock()
 	if first {
-		h.observer.Lost(why)
+		h.report(stock.LockLost, why)
+	}
+}
+
+func (h *Lock) report(what stock.LockEvent, err error) {
+	if h.watch != nil {
+		h.watch(what, err)
 	}
 }
 
@@ -384,7 +390,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	over := h.expired()
-	h.observer.Releasing()
+	h.report(stock.LockReleasing, nil)
 	err := h.giveBack(ctx)
 	if err != nil && over && !errors.Is(err, ErrNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, err) // no answer came before the lease ended

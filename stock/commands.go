@@ -21,7 +21,7 @@ const (
 var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // Commands records the commands that one request sends to its backends, so that a class can see
-// them. The clients of all backends call Sent.
+// them. The clients of all backends call Sent. See Watch.Commands.
 type Commands struct {
 	mu      sync.Mutex
 	sent    []command
@@ -33,27 +33,21 @@ type command struct {
 	times int // the number of times that it was sent, alone or in a cycle with the commands beside it
 }
 
-type commandsKey struct{}
-
-// WithCommands returns a context that records the commands of a request.
-func WithCommands(ctx context.Context) (context.Context, *Commands) {
-	c := &Commands{}
-	return context.WithValue(ctx, commandsKey{}, c), c
-}
-
 // WithoutCommands returns a context for background work, such as the renewals of a lease. Commands
 // of background work are not recorded.
 func WithoutCommands(ctx context.Context) context.Context {
-	if _, records := ctx.Value(commandsKey{}).(*Commands); !records {
+	w := WatchOf(ctx)
+	if w.Commands == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, commandsKey{}, nil)
+	w.Commands = nil
+	return WithWatch(ctx, w)
 }
 
 // Sent records a command that is about to be sent, on one line, with "…" for each UUID. It calls text
 // only if ctx records commands.
 func Sent(ctx context.Context, text func() string) {
-	if c, records := ctx.Value(commandsKey{}).(*Commands); records {
+	if c := WatchOf(ctx).Commands; c != nil {
 		line := strings.Join(strings.Fields(WithoutTokens(text())), " ")
 		c.add(Shorten(line, maxCommand))
 	}

@@ -24,7 +24,8 @@ func TestCommands(t *testing.T) {
 		{"a b a", "a b a"},
 		{"0 1 2 3 4 5 6 7 8 9 a b c d e f g h", "0 1 2 3 4 5 6 7 … (2) a b c d e f g h"},
 	} {
-		ctx, commands := stock.WithCommands(t.Context())
+		commands := &stock.Commands{}
+		ctx := stock.WithWatch(t.Context(), stock.Watch{Commands: commands})
 		send(ctx, strings.Fields(c.sent)...)
 		if got := strings.Join(commands.List(), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.sent, got, c.want)
@@ -34,7 +35,8 @@ func TestCommands(t *testing.T) {
 
 func TestSent(t *testing.T) {
 	t.Parallel()
-	ctx, commands := stock.WithCommands(t.Context())
+	commands := &stock.Commands{}
+	ctx := stock.WithWatch(t.Context(), stock.Watch{Commands: commands})
 	send(stock.WithoutCommands(ctx), "a renewal")
 	send(ctx, "GET\n\tlock:8ea753fb-d95d-407f-8ada-ef69b5d7cefc", strings.Repeat("x", 300))
 	if got, want := commands.List(), []string{"GET lock:…", strings.Repeat("x", 200) + "…"}; !reflect.DeepEqual(got, want) {

@@ -9,25 +9,14 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Statement is called when a statement begins, with its text without the arguments. It may return a
-// function that is called when the statement ends.
-type Statement func(ctx context.Context, query string) (end func(error))
-
-type statementKey struct{}
-
-// WithStatement returns a context that reports the statements of a request to begin.
-func WithStatement(ctx context.Context, begin Statement) context.Context {
-	return context.WithValue(ctx, statementKey{}, begin)
-}
-
 func beginStatement(ctx context.Context, query string) (end func(error)) {
-	if begin, ok := ctx.Value(statementKey{}).(Statement); ok {
+	if begin := WatchOf(ctx).Statement; begin != nil {
 		return begin(ctx, query)
 	}
 	return func(error) {}
 }
 
-// statements is a connector whose connections record each statement, see Commands and Statement. It
+// statements is a connector whose connections report each statement, see Watch. It
 // stands below gorm and database/sql, so it also records BEGIN and COMMIT.
 type statements struct{ driver.Connector }
 
