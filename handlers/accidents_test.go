@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"oversell/api"
 	"oversell/lab/rig"
@@ -91,15 +88,8 @@ func clientsDisconnect(t *testing.T, strategy string) {
 	replicas := labClients(t).Replicas
 	must(t, replicas[0].Arm(t.Context(), api.Failpoint{Strategy: strategy, Product: 1, Step: api.Granted}))
 	defer func() { _ = replicas[0].ResumeAll(context.WithoutCancel(t.Context())) }()
-	held := make(chan reply, 1)
-	go func() {
-		r, _ := exchange(t.Context(), http.MethodGet, replicas[0].Base, checkLock(strategy))
-		held <- r
-	}()
-	rigtest.Eventually(t, "the holder is paused", func() (bool, string) {
-		paused, err := replicas[0].Paused(t.Context())
-		return len(paused) == 1, fmt.Sprintf("%v, %v", paused, err)
-	})
+	held := begin(t.Context(), replicas[0].Base, checkLock(strategy))
+	awaitPaused(t, replicas[0], 1)
 	for _, replica := range replicas {
 		refused := fmt.Sprintf("oversell_requests_total{outcome=%q,strategy=%q}", api.NotAcquired, strategy)
 		before := metric(t, replica.Base, refused)
@@ -114,9 +104,7 @@ func clientsDisconnect(t *testing.T, strategy string) {
 		})
 	}
 	must(t, replicas[0].ResumeAll(t.Context()))
-	if r := <-held; r.HTTP != http.StatusOK {
-		t.Errorf("the holder: %+v", r)
-	}
+	granted(t, "the holder", held)
 	// A lock that a disconnected client left would last ten seconds. So the next sales would fail.
 	for _, replica := range replicas {
 		if r := ask(t, http.MethodGet, replica.Base, checkLock(strategy, "wait=3s")); r.HTTP != http.StatusOK {
@@ -172,16 +160,8 @@ func TestFenceOutlivesRedis(t *testing.T) {
 	if before.HTTP != http.StatusOK || before.Fence < 3 {
 		t.Fatalf("three fenced sales: %+v", before)
 	}
-	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
 	counted := flushes(t, "redis")
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, singleRedis(t).FlushAll(t.Context()).Err())
 	if counted == nil || *flushes(t, "redis") != *counted+1 || flushes(t, "zk") != nil {
 		t.Errorf("one FLUSHALL more than %v: the replica counts %v, and for zk %v", counted, flushes(t, "redis"), flushes(t, "zk"))
 	}
@@ -193,15 +173,8 @@ func TestFenceOutlivesRedis(t *testing.T) {
 // flushes counts FLUSHALL and FLUSHDB on the strategy's Redis. nil means a strategy without Redis.
 func flushes(t *testing.T, strategy string) *int64 {
 	t.Helper()
-	var item struct{ Flushes *int64 }
-	res, err := http.Get(testLab.Addresses().Target + "/stock/1?strategy=" + strategy) //nolint:noctx // a loopback address
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if err := json.NewDecoder(res.Body).Decode(&item); err != nil {
-		t.Fatal(err)
-	}
+	item, err := labClients(t).Target.Stock(t.Context(), strategy, 1)
+	must(t, err)
 	return item.Flushes
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"oversell/api"
 	"oversell/lab/rig/rigtest"
 )
@@ -70,10 +68,7 @@ func TestLockByHand(t *testing.T) {
 
 // TestCountInTheHash checks that the hash in Redis has Redisson's count of the holder.
 func TestCountInTheHash(t *testing.T) {
-	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
-	must(t, err)
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
+	client := singleRedis(t)
 	for strategy, keys := range map[string][]string{
 		"redis": {"redis:counted"}, "redis-fair": {"redis-fair:counted"},
 		"redis-multi": {"redis:redis-multi:counted", "redis:redis-multi:counted:warehouse"},

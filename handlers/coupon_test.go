@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"oversell/api"
 	"oversell/lab/rig/rigtest"
 )
@@ -90,10 +88,7 @@ func killPaused(t *testing.T, replica api.Client, paths []string) {
 	answers := make(chan reply, len(paths))
 	for i, path := range paths {
 		go func() { answers <- post(t.Context(), replica.HTTP, replica.Base+path, fmt.Sprintf("retry-%d", i)) }()
-		rigtest.Eventually(t, "the request is paused", func() (bool, string) {
-			paused, err := replica.Paused(t.Context())
-			return len(paused) == i+1, fmt.Sprintf("%+v, %v", paused, err)
-		})
+		awaitPaused(t, replica, i+1)
 	}
 	server(t, "replica-2").Kill()
 	for range paths {
@@ -141,10 +136,7 @@ func TestCouponAnswers(t *testing.T) {
 		r, _ := exchange(t.Context(), http.MethodPost, first.Base, "/coupons/1/orders?guard=redis&user=1")
 		answers <- r
 	}()
-	rigtest.Eventually(t, "the first request is paused", func() (bool, string) {
-		stopped, err := first.Paused(t.Context())
-		return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
-	})
+	awaitPaused(t, first, 1)
 	running := order(1, 1)
 	want(running, http.StatusTooManyRequests, "running")
 	if running.RetryAfter == "" {
@@ -193,10 +185,7 @@ func TestCouponsSellOut(t *testing.T) {
 // second request of the same user then succeeds. Now only the unique key in MySQL can prevent that
 // the first request writes another order.
 func TestCouponLockLost(t *testing.T) {
-	options, err := redis.ParseURL(testLab.Addresses().Redis[0])
-	must(t, err)
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
+	client := singleRedis(t)
 	at := labClients(t)
 	for guard, want := range map[string]int{"redis": 2, "redis-unique": 1} {
 		must(t, at.Target.Call(t.Context(), http.MethodPut, "/coupons/1?count=5", nil, nil))
@@ -205,10 +194,7 @@ func TestCouponLockLost(t *testing.T) {
 		must(t, at.Replicas[0].Arm(t.Context(), api.Failpoint{Key: key, Step: "writing"}))
 		first := make(chan string, 1)
 		go func() { first <- post(t.Context(), at.Target.HTTP, at.Replicas[0].Base+path, "").summary() }()
-		rigtest.Eventually(t, "the first request is about to write", func() (bool, string) {
-			stopped, err := at.Replicas[0].Paused(t.Context())
-			return len(stopped) == 1, fmt.Sprintf("%v, %v", stopped, err)
-		})
+		awaitPaused(t, at.Replicas[0], 1)
 		if n, err := client.Del(t.Context(), "redis:"+key).Result(); err != nil || n != 1 {
 			t.Errorf("%s: %d locks deleted, %v, want that of the first request", guard, n, err)
 		}

@@ -67,25 +67,36 @@ func call(t *testing.T, s http.Handler, method, path, body, token string) (int, 
 	return w.Code, got
 }
 
-// TestFailpointRoutes checks that the routes exist only with --lab, and require the token.
-func TestFailpointRoutes(t *testing.T) {
+// TestLabRoutes checks that failpoints, resets, and the lists of buyers need --lab and the token.
+func TestLabRoutes(t *testing.T) {
 	const good = `{"strategy":"steps","product":1,"step":"read"}`
-	routes := [][2]string{
-		{"GET", "/lab/failpoints"},
-		{"POST", "/lab/failpoints"},
-		{"DELETE", "/lab/failpoints"},
-		{"POST", "/lab/stopped/somebody/go"},
-	}
-	for _, r := range routes {
-		if code, _ := call(t, labService(t, false), r[0], r[1], good, labToken); code != http.StatusNotFound {
-			t.Errorf("%s %s without --lab: %d", r[0], r[1], code)
+	for _, r := range []struct {
+		method, path string
+		closed       int // the status without --lab
+	}{
+		{"GET", "/lab/failpoints", http.StatusNotFound},
+		{"POST", "/lab/failpoints", http.StatusNotFound},
+		{"DELETE", "/lab/failpoints", http.StatusNotFound},
+		{"POST", "/lab/stopped/somebody/go", http.StatusNotFound},
+		{"PUT", "/stock/1?count=9", http.StatusForbidden},
+		{"PUT", "/coupons/1?count=5", http.StatusForbidden},
+		{"PUT", "/orders/1?amount=500", http.StatusForbidden},
+		{"PUT", "/shows/1?tickets=5", http.StatusForbidden},
+		{"GET", "/coupons/1/orders", http.StatusForbidden},
+	} {
+		if code, _ := call(t, labService(t, false), r.method, r.path, good, labToken); code != r.closed {
+			t.Errorf("%s %s without --lab: %d", r.method, r.path, code)
 		}
-		for _, token := range []string{"", "guess"} {
-			if code, _ := call(t, labService(t, true), r[0], r[1], good, token); code != http.StatusForbidden {
-				t.Errorf("%s %s with token %q: %d", r[0], r[1], token, code)
+		for _, token := range []string{"", "guess", labToken + "x"} {
+			if code, _ := call(t, labService(t, true), r.method, r.path, good, token); code != http.StatusForbidden {
+				t.Errorf("%s %s with token %q: %d", r.method, r.path, token, code)
 			}
 		}
 	}
+}
+
+// TestBadFailpoints checks that a failpoint with bad parameters is not armed.
+func TestBadFailpoints(t *testing.T) {
 	s := labService(t, true)
 	for body, parameter := range map[string]string{
 		``:                                    "body",

@@ -144,6 +144,15 @@ func labClients(t *testing.T) clients {
 	return c
 }
 
+// awaitPaused waits until n requests are paused at failpoints of the replica.
+func awaitPaused(t *testing.T, replica api.Client, n int) {
+	t.Helper()
+	rigtest.Eventually(t, fmt.Sprintf("%d requests are paused", n), func() (bool, string) {
+		paused, err := replica.Paused(t.Context())
+		return len(paused) == n, fmt.Sprintf("%+v, %v", paused, err)
+	})
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,94 +12,20 @@ import (
 	"oversell/locks"
 )
 
-// untouched implements all primitives, and fails the test if one is called: bad parameters must be
-// rejected earlier. Other tests run the primitives on real servers.
-type untouched struct{ t *testing.T }
-
-func (u untouched) touched() { u.t.Error("the primitive was called") }
-
-func (u untouched) Read(context.Context, locks.Request) (*locks.Lock, error) {
-	u.touched()
-	return nil, locks.ErrNotAcquired
-}
-
-func (u untouched) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	return u.Read(ctx, r)
-}
-
-func (u untouched) Acquire(ctx context.Context, r locks.Request, _, _ int) (*locks.Lock, error) {
-	return u.Read(ctx, r)
-}
-
-func (u untouched) Await(context.Context, locks.Request) error {
-	u.touched()
-	return locks.ErrNotAcquired
-}
-
-func (u untouched) Leave(ctx context.Context, r locks.Request) error { return u.Await(ctx, r) }
-
-func (u untouched) Enter(ctx context.Context, r locks.Request, _ int) error { return u.Await(ctx, r) }
-
-func (u untouched) CountDown(context.Context, string) (int, error) {
-	u.touched()
-	return 0, locks.ErrNotAcquired
-}
-
-func (u untouched) Set(context.Context, string) (bool, error) {
-	u.touched()
-	return false, locks.ErrNotAcquired
-}
-
-func (u untouched) Remove(ctx context.Context, key string) (bool, error) { return u.Set(ctx, key) }
-
-type untouchedLatch struct{ untouched }
-
-func (u untouchedLatch) TrySet(ctx context.Context, key string, _ int) (bool, error) {
-	return u.Set(ctx, key)
-}
-
-type untouchedCounter struct{ untouched }
-
-func (u untouchedCounter) Get(context.Context, string) (locks.Count, error) {
-	u.touched()
-	return locks.Count{}, locks.ErrNotAcquired
-}
-
-func (u untouchedCounter) Add(context.Context, locks.Request, int64) (locks.Changed, error) {
-	u.touched()
-	return locks.Changed{}, locks.ErrNotAcquired
-}
-
-func (u untouchedCounter) TrySet(ctx context.Context, _ string, value int64) (locks.Changed, error) {
-	return u.Add(ctx, locks.Request{}, value)
-}
-
-func (u untouchedCounter) CompareAndSet(ctx context.Context, _ string, _, value int64) (locks.Changed, error) {
-	return u.Add(ctx, locks.Request{}, value)
-}
-
-func (u untouchedCounter) CompareVersion(ctx context.Context, _ string, _, value int64) (locks.Changed, error) {
-	return u.Add(ctx, locks.Request{}, value)
-}
-
-func (u untouchedCounter) ForceSet(ctx context.Context, _ string, value int64) (locks.Changed, error) {
-	return u.Add(ctx, locks.Request{}, value)
-}
-
-func (u untouchedCounter) Watch(context.Context, string) (<-chan locks.Count, error) {
-	u.touched()
-	return nil, locks.ErrNotAcquired
-}
-
-// newService returns a service with two backends. As in production, each lacks some primitives.
+// newService returns a service with two backends. As in production, each lacks some primitives. A call of a primitive
+// panics, which is answered with 500: bad parameters must be rejected earlier. Other tests run the primitives on real
+// servers.
 func newService(t *testing.T) *handlers.Service {
 	t.Helper()
-	u := untouched{t}
+	readWrite, semaphore := struct{ locks.ReadWriteLocker }{}, struct{ locks.Semaphore }{}
 	return handlers.New(handlers.Config{
 		Replica: "replica-1",
 		Primitives: []locks.Primitives{
-			{Backend: "redis", ReadWrite: u, Semaphore: u, Latch: untouchedLatch{u}},
-			{Backend: "zk", ReadWrite: u, Semaphore: u, Barrier: u, DoubleBarrier: u, Counter: untouchedCounter{u}},
+			{Backend: "redis", ReadWrite: readWrite, Semaphore: semaphore, Latch: struct{ locks.Latch }{}},
+			{
+				Backend: "zk", ReadWrite: readWrite, Semaphore: semaphore, Barrier: struct{ locks.Barrier }{},
+				DoubleBarrier: struct{ locks.DoubleBarrier }{}, Counter: struct{ locks.Counter }{},
+			},
 		},
 		Log: t.Logf,
 	})

@@ -95,35 +95,6 @@ func TestNoWait(t *testing.T) {
 	}
 }
 
-func TestResetNeedsTheToken(t *testing.T) {
-	restock(t, 10)
-	for _, given := range []string{"", "wrong", labToken + "x"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, testLab.Addresses().Target+"/stock/1?count=9", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if given != "" {
-			request.Header.Set("X-Lab-Token", given)
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusForbidden {
-			t.Errorf("token %q: %s", given, answer.Status)
-		}
-	}
-	for _, count := range []string{"-1", "1000001", "many", ""} {
-		if r := ask(t, http.MethodPut, testLab.Addresses().Target, "/stock/1?count="+count); r.HTTP != http.StatusBadRequest || r.Parameter != "count" {
-			t.Errorf("count=%s: %+v", count, r)
-		}
-	}
-	if n := left(t); n != 10 {
-		t.Errorf("%d left, want 10: a reset without the token was accepted", n)
-	}
-}
-
 // TestTenPieces: of many requests for ten pieces, exactly ten succeed.
 func TestTenPieces(t *testing.T) {
 	loops := 2

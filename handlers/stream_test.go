@@ -21,7 +21,7 @@ const mostStreams = 16
 
 // counts is a counter whose stream sends nothing and never ends. It has an element for each stream that has begun.
 type counts struct {
-	untouchedCounter
+	locks.Counter
 	begun chan struct{}
 }
 

@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"bufio"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -71,15 +70,8 @@ func storedEntries(t *testing.T) map[string]int {
 // Redis, ZooKeeper or MySQL.
 func TestUnknownProductLeavesNothing(t *testing.T) {
 	restock(t, 5)
-	list, err := http.Get(testLab.Addresses().Target + "/strategies") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = list.Body.Close() }()
-	var cards []struct{ ID string }
-	if err := json.NewDecoder(list.Body).Decode(&cards); err != nil {
-		t.Fatal(err)
-	}
+	cards, err := labClients(t).Target.Cards(t.Context())
+	must(t, err)
 	before := storedEntries(t)
 	if before["zookeeper"] == 0 || len(before) < 4 {
 		t.Fatalf("nothing was counted: %v", before)
