@@ -27,7 +27,8 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	key, asked := api.Key(o.Product), time.Now()
 	known := g.version(o.Product)
 	Trace(ctx, api.Asked, key, o.Owner, 0)
-	hold, err := g.Acquire(ctx, Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced})
+	request := Request{Key: key, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced}
+	hold, err := g.Acquire(ctx, request)
 	granted := time.Now()
 	receipt.Waited = granted.Sub(asked)
 	if err != nil {
@@ -41,7 +42,8 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	}()
 	Trace(ctx, api.Granted, key, o.Owner, hold.Fence())
 	if o.Nested {
-		inner, err := g.Acquire(hold.Context(), Request{Key: key, Owner: o.Owner, Wait: max(0, o.Wait-receipt.Waited), Lease: o.Lease, Fenced: o.Fenced})
+		request.Wait = max(0, o.Wait-receipt.Waited)
+		inner, err := g.Acquire(hold.Context(), request)
 		if err != nil {
 			return receipt, lossOr(hold, fmt.Errorf("acquire the lock a second time while holding it: %w", err))
 		}
