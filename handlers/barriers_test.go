@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 )
@@ -166,14 +165,6 @@ type tally struct{ Value, Version int64 }
 // next returns the next event of the stream of a counter's changes.
 func next(t *testing.T, lines *bufio.Scanner) (c tally) {
 	t.Helper()
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
-			if err := json.Unmarshal([]byte(data), &c); err != nil {
-				t.Fatalf("%v in %s", err, data)
-			}
-			return c
-		}
-	}
-	t.Fatalf("the stream ended: %v", lines.Err())
+	must(t, json.Unmarshal([]byte(data(t, lines)), &c))
 	return c
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -151,6 +152,18 @@ func awaitPaused(t *testing.T, replica api.Client, n int) {
 		paused, err := replica.Paused(t.Context())
 		return len(paused) == n, fmt.Sprintf("%+v, %v", paused, err)
 	})
+}
+
+// data returns the data of the next event of a stream.
+func data(t *testing.T, lines *bufio.Scanner) string {
+	t.Helper()
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
+			return text
+		}
+	}
+	t.Fatalf("the stream has ended: %v", lines.Err())
+	return ""
 }
 
 func must(t *testing.T, err error) {

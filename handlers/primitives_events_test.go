@@ -47,16 +47,7 @@ func TestStepsOfAPrimitive(t *testing.T) {
 		return answer
 	}
 	lines := bufio.NewScanner(get("/events").Body)
-	next := func() string {
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
-				return data
-			}
-		}
-		t.Fatal("the stream has ended")
-		return ""
-	}
-	if hello := next(); !strings.Contains(hello, "replica-1") {
+	if hello := data(t, lines); !strings.Contains(hello, "replica-1") {
 		t.Fatalf("the stream begins with %s", hello)
 	}
 	if answer := get("/test/semaphore?name=tea&hold=1ms&visitor=ann"); answer.StatusCode != http.StatusOK {
@@ -64,7 +55,7 @@ func TestStepsOfAPrimitive(t *testing.T) {
 	}
 	for _, want := range []string{"asked", "granted", "released"} {
 		var e struct{ Replica, Strategy, Step, Key, Owner string }
-		if err := json.Unmarshal([]byte(next()), &e); err != nil {
+		if err := json.Unmarshal([]byte(data(t, lines)), &e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Step != want || e.Owner != "ann" || e.Key != "tea" || e.Strategy != "/test/semaphore" || e.Replica != "replica-1" {
@@ -74,7 +65,7 @@ func TestStepsOfAPrimitive(t *testing.T) {
 	if answer := get("/test/semaphore?name=tea&hold=1ms"); answer.StatusCode != http.StatusOK {
 		t.Fatal(answer.Status)
 	}
-	if asked := next(); !strings.Contains(asked, `"owner":"replica-1-`) {
+	if asked := data(t, lines); !strings.Contains(asked, `"owner":"replica-1-`) {
 		t.Errorf("who gives no name goes by its owner's: %s", asked)
 	}
 }

@@ -186,15 +186,7 @@ func stream(t *testing.T, server *httptest.Server) io.Reader {
 // hello returns the name of the process in the first event of a stream.
 func hello(t *testing.T, lines *bufio.Scanner) string {
 	t.Helper()
-	for lines.Scan() {
-		if text, ok := strings.CutPrefix(lines.Text(), "data:"); ok {
-			var event struct{ Process string }
-			if err := json.Unmarshal([]byte(text), &event); err != nil {
-				t.Fatal(err)
-			}
-			return event.Process
-		}
-	}
-	t.Fatal("the stream ended before its first event")
-	return ""
+	var event struct{ Process string }
+	must(t, json.Unmarshal([]byte(data(t, lines)), &event))
+	return event.Process
 }
