@@ -66,12 +66,12 @@ func (c *Coupons) Open(ctx context.Context, id int64) error {
 
 // Check returns ErrAlreadyTaken if the user has an order of this coupon.
 func (c *Coupons) Check(ctx context.Context, id, user int64) error {
-	var n int
-	err := c.db.WithContext(ctx).Raw("SELECT COUNT(*) FROM db_coupon_orders WHERE coupon = ? AND user = ?", id, user).Scan(&n).Error
-	if err == nil && n > 0 {
+	const query = "SELECT id, user FROM db_coupon_orders WHERE coupon = ? AND user = ?"
+	orders, err := rows[CouponOrder](ctx, c.db, query, id, user)
+	if err == nil && len(orders) > 0 {
 		return fmt.Errorf("coupon %d: %w", id, ErrAlreadyTaken)
 	}
-	return NothingWritten(ctx, err)
+	return err
 }
 
 // Place takes one coupon and writes the user's order, or changes nothing. If once is true, a unique
@@ -119,21 +119,14 @@ func nextOrderID(tx *gorm.DB) (id int64, err error) {
 
 // Orders returns the orders of a coupon, sorted by id.
 func (c *Coupons) Orders(ctx context.Context, id int64) ([]CouponOrder, error) {
-	orders := []CouponOrder{}
-	err := c.db.WithContext(ctx).Raw("SELECT id, user FROM db_coupon_orders WHERE coupon = ? ORDER BY id", id).Scan(&orders).Error
-	return orders, NothingWritten(ctx, err)
+	return rows[CouponOrder](ctx, c.db, "SELECT id, user FROM db_coupon_orders WHERE coupon = ? ORDER BY id", id)
 }
 
 // Reset sets or creates a coupon and deletes its orders. begins and ends are counted from now.
 func (c *Coupons) Reset(ctx context.Context, id int64, count int, begins, ends time.Duration) error {
-	err := c.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		err := tx.Exec(`REPLACE INTO db_coupons (id, initial, count, begins_at, ends_at) VALUES (?, ?, ?,
-			UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)`,
-			id, count, count, begins.Microseconds(), ends.Microseconds()).Error
-		if err != nil {
-			return err
-		}
-		return tx.Exec("DELETE FROM db_coupon_orders WHERE coupon = ?", id).Error
-	})
-	return NothingWritten(ctx, err)
+	values := map[string]any{"id": id, "count": count, "begins": begins.Microseconds(), "ends": ends.Microseconds()}
+	return reset(ctx, c.db, values,
+		`REPLACE INTO db_coupons (id, initial, count, begins_at, ends_at) VALUES (@id, @count, @count,
+			UTC_TIMESTAMP(6) + INTERVAL @begins MICROSECOND, UTC_TIMESTAMP(6) + INTERVAL @ends MICROSECOND)`,
+		"DELETE FROM db_coupon_orders WHERE coupon = @id")
 }

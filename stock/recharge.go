@@ -110,11 +110,11 @@ func credit(tx *gorm.DB, order Recharge, proof Proof) error {
 // Replayed returns nil for an unknown idempotency key. It returns ErrCredited if the key is stored
 // with the same order and amount, and ErrKeyReused if either differs.
 func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) error {
-	var found []struct{ Recharge, Amount int64 }
-	err := r.db.WithContext(ctx).Raw("SELECT recharge, amount FROM db_idempotency_keys WHERE name = ?", key).Scan(&found).Error
+	const query = "SELECT recharge, amount FROM db_idempotency_keys WHERE name = ?"
+	found, err := rows[struct{ Recharge, Amount int64 }](ctx, r.db, query, key)
 	switch {
 	case err != nil:
-		return NothingWritten(ctx, err)
+		return err
 	case len(found) == 0:
 		return nil
 	case found[0].Recharge != id || found[0].Amount != amount:
@@ -125,18 +125,8 @@ func (r *Recharges) Replayed(ctx context.Context, key string, id, amount int64) 
 
 // Reset sets the amount and a balance of 0, deletes idempotency keys, and creates a missing order.
 func (r *Recharges) Reset(ctx context.Context, id, account, amount int64) error {
-	values := map[string]any{"id": id, "account": account, "amount": amount}
-	err := r.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		for _, statement := range []string{
-			"REPLACE INTO db_accounts (id, balance) VALUES (@account, 0)",
-			"REPLACE INTO db_recharges (id, account, amount) VALUES (@id, @account, @amount)",
-			"DELETE FROM db_idempotency_keys WHERE recharge = @id",
-		} {
-			if err := tx.Exec(statement, values).Error; err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return NothingWritten(ctx, err)
+	return reset(ctx, r.db, map[string]any{"id": id, "account": account, "amount": amount},
+		"REPLACE INTO db_accounts (id, balance) VALUES (@account, 0)",
+		"REPLACE INTO db_recharges (id, account, amount) VALUES (@id, @account, @amount)",
+		"DELETE FROM db_idempotency_keys WHERE recharge = @id")
 }

@@ -94,19 +94,13 @@ func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 
 // Sold returns the sold tickets of the show, in the order of their sales.
 func (t *Tickets) Sold(ctx context.Context, show int64) ([]Ticket, error) {
-	sold := []Ticket{}
-	err := t.db.WithContext(ctx).Raw("SELECT number, sold_by FROM db_tickets WHERE show_id = ? ORDER BY id", show).Scan(&sold).Error
-	return sold, NothingWritten(ctx, err)
+	return rows[Ticket](ctx, t.db, "SELECT number, sold_by FROM db_tickets WHERE show_id = ? ORDER BY id", show)
 }
 
 // Reset sets the number of tickets, deletes all sales, and creates a missing show.
 func (t *Tickets) Reset(ctx context.Context, show int64, tickets int) error {
-	err := t.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		if err := tx.Exec("DELETE FROM db_tickets WHERE show_id = ?", show).Error; err != nil {
-			return err
-		}
-		return tx.Exec("INSERT INTO db_shows (id, tickets, next_number) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE tickets = VALUES(tickets), next_number = VALUES(next_number)",
-			show, tickets, tickets).Error
-	})
-	return NothingWritten(ctx, err)
+	return reset(ctx, t.db, map[string]any{"show": show, "tickets": tickets},
+		"DELETE FROM db_tickets WHERE show_id = @show",
+		`INSERT INTO db_shows (id, tickets, next_number) VALUES (@show, @tickets, @tickets)
+			ON DUPLICATE KEY UPDATE tickets = @tickets, next_number = @tickets`)
 }

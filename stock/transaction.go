@@ -47,13 +47,33 @@ func transaction(ctx context.Context, db *gorm.DB, committing func() error, writ
 	return NothingWritten(context.WithoutCancel(ctx), err)
 }
 
+// rows returns the rows of a query. They are not nil if there are none.
+func rows[T any](ctx context.Context, db *gorm.DB, query string, args ...any) ([]T, error) {
+	found := []T{}
+	err := db.WithContext(ctx).Raw(query, args...).Scan(&found).Error
+	return found, NothingWritten(ctx, err)
+}
+
+// first returns the row with the id, or the error missing.
 func first[T any](ctx context.Context, db *gorm.DB, id int64, missing error, query string) (row T, err error) {
-	var rows []T
-	switch err := db.WithContext(ctx).Raw(query, id).Scan(&rows).Error; {
+	found, err := rows[T](ctx, db, query, id)
+	switch {
 	case err != nil:
-		return row, NothingWritten(ctx, err)
-	case len(rows) == 0:
+		return row, err
+	case len(found) == 0:
 		return row, missing
 	}
-	return rows[0], nil
+	return found[0], nil
+}
+
+// reset executes statements in one transaction. They name their values, such as @id.
+func reset(ctx context.Context, db *gorm.DB, values map[string]any, statements ...string) error {
+	return NothingWritten(ctx, db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		for _, statement := range statements {
+			if err := tx.Exec(statement, values).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
