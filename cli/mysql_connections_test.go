@@ -6,12 +6,10 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"database/sql"
-	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -124,39 +122,26 @@ func TestMySQLProxy(t *testing.T) {
 	must(t, replica.Start(t.Context()))
 	awaitMySQL(t, base, noDatabase)
 	rigtest.Eventually(t, "the log has the sentence", func() (bool, string) {
-		log, err := os.ReadFile(filepath.Clean(replica.Log()))
-		return strings.Contains(string(log), `msg="cannot use mysql" replica=replica-1 error="`+noDatabase), string(log) + errorText(err)
+		log := read(t, replica.Log())
+		return strings.Contains(log, `msg="cannot use mysql" replica=replica-1 error="`+noDatabase), log
 	})
 	must(t, proxy.SetUpstream(database.Addr()))
 	awaitMySQL(t, base, "ok")
 	sellThrough(t, base)
 
-	log, err := os.ReadFile(filepath.Clean(replica.Log()))
-	must(t, err)
 	cfg, err := mysql.ParseDSN(lab.Addresses().MySQL)
 	must(t, err)
-	if strings.Contains(string(log), cfg.Passwd) {
+	if log := read(t, replica.Log()); strings.Contains(log, cfg.Passwd) {
 		t.Errorf("the log shows the password:\n%s", log)
 	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // awaitMySQL waits until /readyz says this about MySQL.
 func awaitMySQL(t *testing.T, base, want string) {
 	t.Helper()
 	rigtest.Eventually(t, "/readyz says "+want, func() (bool, string) {
-		text, err := getText(t.Context(), base+"/readyz")
-		var answer struct{ Backends map[string]string }
-		if err != nil || json.Unmarshal([]byte(text), &answer) != nil {
-			return false, text + errorText(err)
-		}
-		return strings.HasPrefix(answer.Backends["mysql"], want), answer.Backends["mysql"]
+		now := readiness(t, base)["mysql"]
+		return strings.HasPrefix(now, want), now
 	})
 }
 
