@@ -203,27 +203,26 @@ func rowOf(n int, s explore.Step, lanes []pageLane) pageStep {
 	if client >= 0 && server >= 0 {
 		row.From, row.To = laneColumn(client), laneColumn(server)+1
 	}
-	kind, _, named := strings.Cut(s.Token, "-")
-	switch {
-	case s.Token == "time":
+	switch s.Kind {
+	case explore.Time:
 		row.Class = "time"
-	case !named: // a message
-	case kind == "begin" || kind == "resume":
+	case explore.Deliver, explore.Statement:
+	case explore.Begin, explore.Resume:
 		row.Mark, row.MarkAt = "▶", laneColumn(client)
 	default:
-		row.Class += " fault " + kind
+		row.Class += " fault " + string(s.Kind)
 		row.Mark, row.MarkAt = "✗", laneColumn(client)
 		if client < 0 {
 			row.MarkAt = laneColumn(server)
 		}
 	}
 	row.Lanes = slices.Clone(lanes)
-	switch kind {
-	case "hold", "pause":
+	switch s.Kind {
+	case explore.Hold, explore.Pause:
 		row.Mark, lanes[client].State = "❚❚", "paused"
-	case "crash":
+	case explore.Crash:
 		lanes[client].State = "crashed"
-	case "resume":
+	case explore.Resume:
 		lanes[client].State = ""
 	}
 	return row

@@ -112,14 +112,14 @@ func TestExplorePageWithout(t *testing.T) {
 func TestExplorePageEscapes(t *testing.T) {
 	strange := `<script>alert("1")</script>`
 	steps := []explore.Step{
-		{Token: "A", Text: strange, Client: "A", Server: strange},
-		{Token: "hold-A", Text: "hold", Client: "A", Server: "redis-1"},
-		{Token: "time", Text: "time"},
-		{Token: "resume-A", Text: "resume", Client: "A"},
-		{Token: "failover-1", Text: "fail-over", Server: "redis-1"},
-		{Token: "expire-A", Text: "expiry", Client: "A", Server: "zookeeper"},
-		{Token: "crash-B", Text: "crash", Client: "B"},
-		{Token: "A", Text: "last", Client: "A", Server: "mysql"},
+		{Token: "A", Kind: explore.Deliver, Text: strange, Client: "A", Server: strange},
+		{Token: "hold-A", Kind: explore.Hold, Text: "hold", Client: "A", Server: "redis-1"},
+		{Token: "time", Kind: explore.Time, Text: "time"},
+		{Token: "resume-A", Kind: explore.Resume, Text: "resume", Client: "A"},
+		{Token: "failover-1", Kind: explore.Failover, Text: "fail-over", Server: "redis-1"},
+		{Token: "expire-A", Kind: explore.Expire, Text: "expiry", Client: "A", Server: "zookeeper"},
+		{Token: "crash-B", Kind: explore.Crash, Text: "crash", Client: "B"},
+		{Token: "A", Kind: explore.Deliver, Text: "last", Client: "A", Server: "mysql"},
 	}
 	r := explore.Result{Trial: explore.Trial{Strategy: strange, Bounds: explore.Bounds{Clients: 2}}, Schedules: 1, Harm: explore.LosesUpdate, Oversold: 1, Shortest: steps}
 	tree := &explore.Tree{Schedules: 1, Oversold: 1, Children: []*explore.Tree{{Step: steps[0], Schedules: 1, Oversold: 1, Outcome: strange}}}
@@ -151,7 +151,7 @@ func TestExplorePageEscapes(t *testing.T) {
 func TestExplorePageIsBounded(t *testing.T) {
 	var grow func(depth int) *explore.Tree
 	grow = func(depth int) *explore.Tree {
-		n := &explore.Tree{Step: explore.Step{Token: "A", Text: strings.Repeat("a long command ", 10), Client: "A"}, Schedules: 1}
+		n := &explore.Tree{Step: explore.Step{Token: "A", Kind: explore.Deliver, Text: strings.Repeat("a long command ", 10), Client: "A"}, Schedules: 1}
 		if depth > 0 {
 			n.Schedules = 0
 			for range 8 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/terminal"
@@ -149,12 +148,12 @@ func percentOf(t *explore.Tree) int {
 }
 
 func moveClass(s explore.Step) string {
-	kind, _, named := strings.Cut(s.Token, "-")
-	switch {
-	case s.Token == "time":
+	switch s.Kind {
+	case explore.Time:
 		return "time"
-	case named && kind != "begin" && kind != "resume":
+	case explore.Begin, explore.Deliver, explore.Statement, explore.Resume:
+		return "client-" + s.Client
+	default:
 		return "fault"
 	}
-	return "client-" + s.Client
 }

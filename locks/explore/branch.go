@@ -123,12 +123,12 @@ func (n *node) move() move { return n.moves[n.chosen] }
 func (n *node) plan(all bool) {
 	first := -1
 	for i, m := range n.moves {
-		if first < 0 && m.sender != "" && !n.sleeps(i) {
+		if first < 0 && m.kind == Deliver && !n.sleeps(i) {
 			first = i
 		}
 	}
 	for i, m := range n.moves {
-		n.todo[i] = all || first < 0 || i == first || m.sender == "" && !m.ofClient()
+		n.todo[i] = all || first < 0 || i == first || m.kind != Deliver && !m.ofClient()
 	}
 }
 
@@ -167,7 +167,7 @@ func (n *node) next() bool {
 // tryFaults marks the faults of a client whose message is chosen, since they may depend on their order.
 func (n *node) tryFaults() {
 	for i, m := range n.moves {
-		if n.move().sender != "" && m.ofClient() && m.client() == n.move().sender {
+		if n.move().kind == Deliver && m.ofClient() && m.client == n.move().client {
 			n.todo[i] = true
 		}
 	}

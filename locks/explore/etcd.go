@@ -384,28 +384,16 @@ func (e *etcd) list() (all []*etcdLease) {
 	return all
 }
 
-// expiries returns the leases whose end is a fault, by the token of that fault. The end of a lease
-// of a client that has bought changes nothing for the others.
-func (e *etcd) expiries(left *int, add func(left *int, m move, revoke func())) {
-	number := map[int]int{}
+// expiries returns the leases whose end is a fault. The end of a lease of a client that has bought changes
+// nothing for the others.
+func (e *etcd) expiries() (all []expiry) {
 	for _, l := range e.list() {
-		client := e.w.clients[l.client]
-		if client.done && !client.crashed {
+		if client := e.w.clients[l.client]; client.done && !client.crashed {
 			continue
 		}
-		number[l.client]++
-		name := letter(l.client)
-		if n := number[l.client]; n > 1 {
-			name += fmt.Sprintf(".%d", n)
-		}
-		left := left
-		if client.crashed {
-			left = new(int) // the server ends this lease in any case, and at any time
-			*left = 1
-		}
-		add(left, move{to: "etcd", token: "expire-" + name, text: fmt.Sprintf("etcd ends the lease %x of %s.", l.id, letter(l.client))},
-			func() { _, _ = e.revoke(l.id) })
+		all = append(all, expiry{l.client, "etcd", fmt.Sprintf("%x", l.id), func() { _, _ = e.revoke(l.id) }})
 	}
+	return all
 }
 
 // etcdWatch is a watch. Its events reach the client in the order of their revisions.

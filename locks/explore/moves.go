@@ -1,45 +1,50 @@
 package explore
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // move is one choice of a schedule.
 type move struct {
-	token   string // for a trail, such as A, lose-B.2 or time
-	id      string // names the same message before and after other moves
-	text    string
-	sender  string // the client whose message it delivers; empty for other moves
-	to      string // the server, if one has a part in it
+	identity
+	server  string // that has a part in it, or empty
+	nth     int    // among the messages or leases of the client that can be chosen now, from 0
+	what    string // the message, statement or lease, for people
 	perform func()
 	effect  effect // once it has been performed
 }
 
+// identity is the same for the same move after other moves, and in each repetition of a schedule. Two moves
+// that differ only in the server have the same identity.
+type identity struct {
+	kind   Kind
+	client int // whose message, session or lease it is, or noClient
+	// A message or a statement is the nth of the client with this name that the same lines of code have
+	// sent to the server. A lease has only a number.
+	name, path string
+	n          int
+}
+
+const noClient = -1
+
 // same reports whether two moves in two repetitions of a schedule are the same.
-func (m move) same(other move) bool {
-	return m.id == other.id && (m.id != "" || m.token == other.token)
-}
-
-func (m move) step() Step {
-	return Step{Token: m.token, Text: m.text, Client: m.client(), Server: m.to}
-}
-
-// client returns the client of a move by its token, such as A.2 or lose-B. It is empty for time and
-// for a fail-over.
-func (m move) client() string {
-	name, _, _ := strings.Cut(m.token[strings.LastIndex(m.token, "-")+1:], ".")
-	if len(name) == 1 && name >= letter(0) && name <= letter(maxClients-1) {
-		return name
-	}
-	return ""
-}
+func (m move) same(other move) bool { return m.identity == other.identity && m.server == other.server }
 
 // ofClient reports whether the order of a move, and of moves of other clients alone, has no effect.
 func (m move) ofClient() bool {
-	kind, _, _ := strings.Cut(m.token, "-")
-	return slices.Contains([]string{"crash", "pause", "hold", "lose", "resume"}, kind)
+	switch m.kind {
+	case Crash, Pause, Hold, Lose, Resume:
+		return true
+	default:
+		return false
+	}
+}
+
+func clientMove(kind Kind, client int) move {
+	return move{identity: identity{kind: kind, client: client}}
+}
+
+// move returns a move that delivers a message, which is the nth that can be delivered now.
+func (m *message) move(kind Kind, nth int) move {
+	return move{identity: identity{kind, m.client, m.name, m.path, m.n}, server: m.server, nth: nth, what: m.name}
 }
 
 // moves lists what can happen next. There is none if all clients have ended, and all messages have
@@ -56,10 +61,7 @@ func (x *schedule) moves() (moves []move) {
 		}
 		if c.sale != nil {
 			quiet = false
-			moves = append(moves, move{token: "begin-" + letter(i), text: letter(i) + " begins its sale.", perform: x.locked(func() {
-				x.wake(i)
-				x.begin(c)
-			})})
+			moves = append(moves, x.possible(clientMove(Begin, i), func() { x.wake(i); x.begin(c) }))
 			continue
 		}
 		if c.paused {
@@ -68,99 +70,95 @@ func (x *schedule) moves() (moves []move) {
 		}
 		for k, m := range x.from(i) {
 			quiet = false
-			moves = append(moves, x.deliver(m, k))
+			moves = append(moves, x.possible(m.move(Deliver, k), func() { x.deliverNow(m) }))
 		}
 	}
 	if running == 0 {
 		return moves
 	}
 	if quiet && mayWait {
-		moves = append(moves, move{token: "time", text: "Time passes.", perform: x.passTime})
+		passes := clientMove(Time, noClient)
+		passes.perform = x.passTime
+		moves = append(moves, passes)
 	}
 	for i, c := range x.clients {
 		if c.paused && c.mayResume && !c.crashed {
-			moves = append(moves, move{
-				token: "resume-" + letter(i), text: letter(i) + " goes on.",
-				perform: x.locked(func() { x.resume(i) }),
-			})
+			moves = append(moves, x.possible(clientMove(Resume, i), func() { x.resume(i) }))
 		}
 	}
 	return append(moves, x.faults()...)
 }
 
-func (x *schedule) locked(do func()) func() {
-	return func() {
+// possible returns a move that changes the world.
+func (x *schedule) possible(m move, perform func()) move {
+	m.perform = func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		do()
+		perform()
 	}
-}
-
-func token(m *message, k int) string {
-	if k == 0 {
-		return letter(m.client)
-	}
-	return fmt.Sprintf("%s.%d", letter(m.client), k+1)
-}
-
-func (x *schedule) deliver(m *message, k int) move {
-	return move{
-		token: token(m, k), id: m.id(), sender: letter(m.client), to: m.server,
-		text:    fmt.Sprintf("%s: %s on %s.", letter(m.client), m.name, m.server),
-		perform: x.locked(func() { x.deliverNow(m) }),
-	}
+	return m
 }
 
 func (x *schedule) faults() (moves []move) {
-	add := func(left *int, m move, do func()) {
+	add := func(left *int, m move, perform func()) {
 		if *left == 0 {
 			return
 		}
-		m.perform = x.locked(func() {
+		moves = append(moves, x.possible(m, func() {
 			*left--
-			kind, _, _ := strings.Cut(m.token, "-")
-			x.touch(kind, true)
-			do()
-		})
-		moves = append(moves, m)
+			x.touch(string(m.kind), true)
+			perform()
+		}))
 	}
 	for i, c := range x.clients {
 		if c.done || c.crashed || c.sale != nil {
 			continue
 		}
-		add(&x.left.Crashes, move{token: "crash-" + letter(i), text: letter(i) + " crashes."}, func() { x.crash(i) })
+		add(&x.left.Crashes, clientMove(Crash, i), func() { x.crash(i) })
 		if c.paused {
 			continue
 		}
 		sent := x.from(i)
 		if len(sent) > 0 {
-			add(&x.left.Pauses, move{token: "pause-" + letter(i), text: letter(i) + " is paused."}, func() { x.pause(i) })
+			add(&x.left.Pauses, clientMove(Pause, i), func() { x.pause(i) })
 		}
 		for k, m := range sent {
-			what := fmt.Sprintf("%s: %s on %s; ", letter(i), m.name, m.server)
-			add(&x.left.Pauses, move{token: "hold-" + token(m, k), id: "hold " + m.id(), to: m.server, text: what + letter(i) + " is paused before it gets the answer."},
-				func() { x.pause(i); x.deliverNow(m) })
-			add(&x.left.LostReplies, move{token: "lose-" + token(m, k), id: "lose " + m.id(), to: m.server, text: what + "the answer is lost."},
-				func() { m.lose(); x.deliverNow(m) })
+			add(&x.left.Pauses, m.move(Hold, k), func() { x.pause(i); x.deliverNow(m) })
+			add(&x.left.LostReplies, m.move(Lose, k), func() { m.lose(); x.deliverNow(m) })
 		}
 	}
-	for _, s := range x.zk.list() {
-		left := &x.left.Expiries
-		if x.clients[s.client].crashed {
-			left = new(int) // the server ends this session in any case, and at any time
-			*left = 1
-		}
-		name := letter(s.on.client)
-		add(left, move{token: "expire-" + name, to: "zookeeper", text: "The session of " + name + " ends."}, func() { x.zk.endSession(s.id) })
-	}
-	x.etcd.expiries(&x.left.Expiries, add)
+	x.addExpiries(add)
 	for _, s := range x.redis {
 		if slices.ContainsFunc(x.links, func(l *link) bool { return l.peer == s }) {
-			add(&x.left.Failovers, move{token: "failover-" + strings.TrimPrefix(s.name, "redis-"), to: s.name, text: s.name + " is replaced by an empty one."},
-				func() { x.replace(s) })
+			m := clientMove(Failover, noClient)
+			m.server = s.name
+			add(&x.left.Failovers, m, func() { x.replace(s) })
 		}
 	}
 	return moves
+}
+
+// expiry is the end of a session of ZooKeeper or of a lease of etcd before its time.
+type expiry struct {
+	client  int
+	server  string
+	lease   string // empty for a session
+	perform func()
+}
+
+func (x *schedule) addExpiries(add func(left *int, m move, perform func())) {
+	expired := map[int]int{} // number of expiries by client
+	for _, e := range slices.Concat(x.zk.expiries(), x.etcd.expiries()) {
+		left := &x.left.Expiries
+		if x.clients[e.client].crashed { // the server ends it in any case, and at any time
+			once := 1
+			left = &once
+		}
+		m := clientMove(Expire, e.client)
+		m.n, m.nth, m.server, m.what = expired[e.client], expired[e.client], e.server, e.lease
+		expired[e.client]++
+		add(left, m, e.perform)
+	}
 }
 
 // replace breaks all connections with a server, and deletes its data.

@@ -182,8 +182,8 @@ func (s *mysqlSchedule) moves() (moves []move) {
 			continue
 		}
 		moves = append(moves, move{
-			token: letter(i), to: "mysql", id: fmt.Sprintf("%s %s %d", letter(i), c.now.query, c.now.n),
-			text:    fmt.Sprintf("%s: %s", letter(i), c.now.text),
+			identity: identity{kind: Statement, client: i, name: c.now.query, n: c.now.n},
+			server:   "mysql", what: c.now.text,
 			perform: func() { s.failed = c.deliver() },
 		})
 	}

@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // order finds out which earlier steps must come before a step, since it depends on them. If the two could
 // also happen in the other order, the search must try that, too.
@@ -103,14 +100,8 @@ func (b *branch) counted(k, last int) bool {
 	return k == last || end.effect.parallel(b.path[k].move().effect) && slices.ContainsFunc(b.path[min(k, last)].moves, end.same)
 }
 
-// answer is what the client gets.
-func (m move) answer() string {
-	kind, _, _ := strings.Cut(m.token, "-")
-	if m.sender != "" {
-		kind = ""
-	}
-	return kind + m.effect.answer
-}
+// answer is what the client gets, or does not get because of a fault.
+func (m move) answer() string { return string(m.kind) + m.effect.answer }
 
 // mayHaveTwoHolders reports whether two clients hold the lock at the same time in this schedule, or in one
 // that differs only in the order of independent moves.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -43,15 +42,6 @@ type Result struct {
 	Outcomes map[string]int `json:"-"`
 	// Redundant counts the schedules that were not finished, because another one has the same effect.
 	Redundant int `json:"-"`
-}
-
-// Step is one choice of a schedule. Token is short, such as A, lose-B.2 or time.
-type Step struct {
-	Token string `json:"token"`
-	Text  string `json:"text"`
-	// Client and Server are those with a part in the step, or empty.
-	Client string `json:"-"`
-	Server string `json:"-"`
 }
 
 // Search enumerates all schedules within the bounds, until ctx ends. Schedules that differ only in
@@ -140,14 +130,6 @@ func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
 	return true
 }
 
-func texts(moves []move) string {
-	var all []string
-	for _, m := range moves {
-		all = append(all, m.token+" ("+m.text+")")
-	}
-	return "[" + strings.Join(all, ", ") + "]"
-}
-
 func (r *Result) add(o Outcome) {
 	r.Schedules++
 	r.Outcomes[o.String()]++
@@ -181,7 +163,7 @@ func Replay(t Trial, trail []string) (steps []Step, o Outcome, err error) {
 			return -1
 		}
 		token := trail[len(steps)]
-		i := slices.IndexFunc(moves, func(m move) bool { return m.token == token })
+		i := slices.IndexFunc(moves, func(m move) bool { return m.token() == token })
 		if i < 0 {
 			wrong = fmt.Errorf("step %d of the trail is %q, but only these are possible: %s", len(steps)+1, token, texts(moves))
 			return -1

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ func twins(path []*node, moves []move) []int {
 	all := make([]int, len(moves))
 	for i, m := range moves {
 		all[i] = slices.IndexFunc(moves[:i], func(other move) bool {
-			return other.to != m.to && m.isTwin(other) && alike(path, m.to, other.to)
+			return other.server != m.server && other.identity == m.identity && alike(path, m.server, other.server)
 		})
 		if all[i] >= 0 {
 			all[all[i]] = all[i]
@@ -41,23 +40,20 @@ func (n *node) twinsOf(i int) (all []int) {
 // exchanged.
 func alike(path []*node, one, other string) bool {
 	type step struct {
-		name, to string
-		before   uint64 // sum of the hashes of the steps that must come before
+		identity
+		server string
+		before uint64 // sum of the hashes of the steps that must come before
 	}
 	var sum, exchanged uint64
 	seed, hashes := maphash.MakeSeed(), make([][2]uint64, len(path))
 	for i, n := range path {
 		m := n.moves[n.chosen]
-		name := strings.Replace(cmp.Or(m.id, m.token), " "+m.to+" ", " ", 1)
-		if strings.HasPrefix(m.token, "failover-") {
-			name = "failover"
-		}
-		to := m.to
-		switch to {
+		server := m.server
+		switch server {
 		case one:
-			to = other
+			server = other
 		case other:
-			to = one
+			server = one
 		}
 		var before [2]uint64
 		for k, is := range n.before {
@@ -66,19 +62,14 @@ func alike(path []*node, one, other string) bool {
 				before[1] += hashes[k][1]
 			}
 		}
-		hashes[i] = [2]uint64{maphash.Comparable(seed, step{name, m.to, before[0]}), maphash.Comparable(seed, step{name, to, before[1]})}
+		hashes[i] = [2]uint64{
+			maphash.Comparable(seed, step{m.identity, m.server, before[0]}),
+			maphash.Comparable(seed, step{m.identity, server, before[1]}),
+		}
 		sum += hashes[i][0]
 		exchanged += hashes[i][1]
 	}
 	return sum == exchanged
-}
-
-// isTwin reports whether two moves are the same but for their servers.
-func (m move) isTwin(other move) bool {
-	if m.id == "" || other.id == "" { // a fail-over
-		return m.id == other.id && strings.HasPrefix(m.token, "failover-") && strings.HasPrefix(other.token, "failover-")
-	}
-	return m.id == strings.Replace(other.id, " "+other.to+" ", " "+m.to+" ", 1)
 }
 
 // asTwin returns the effect that a move would have, from that of its twin.
@@ -86,7 +77,7 @@ func (m move) asTwin(of move) move {
 	m.effect = of.effect
 	m.effect.data = slices.Clone(of.effect.data)
 	for i, a := range m.effect.data {
-		m.effect.data[i].to = strings.Replace(a.to, of.to, m.to, 1)
+		m.effect.data[i].to = strings.Replace(a.to, of.server, m.server, 1)
 	}
 	return m
 }

@@ -38,7 +38,7 @@ type client struct {
 	mayResume bool
 	done      bool
 	running   chan struct{}  // closed unless the client is paused
-	named     map[string]int // number of messages by name
+	sent      map[string]int // number of messages by their keys
 
 	err     error
 	inVain  bool // it has waited for the lock as long as it may
@@ -50,9 +50,10 @@ type message struct {
 	client  int
 	name    string // the same in each repetition of a schedule: it has no random token
 	path    string // the functions that sent it, for messages of several goroutines at one instant
+	key     string // name, server and path
 	moment  int    // when it was sent; goroutines of one client may send several at a moment
 	order   int    // among all messages
-	n       int    // among the messages of the client with this name, server and path
+	n       int    // among the messages of the client with this key
 	server  string
 	writes  bool
 	keys    []string    // of a Redis: what it reads or writes; nil for all
@@ -69,7 +70,7 @@ func newWorld(clients, servers int) *world {
 	for range clients {
 		running := make(chan struct{})
 		close(running)
-		w.clients = append(w.clients, &client{running: running, named: map[string]int{}})
+		w.clients = append(w.clients, &client{running: running, sent: map[string]int{}})
 	}
 	w.zk = newEnsemble(w)
 	w.etcd = newEtcd(w)
@@ -88,20 +89,16 @@ func (w *world) send(m *message) {
 	c := w.clients[m.client]
 	w.effect.goesOn = w.effect.goesOn || m.client == w.effect.sender
 	m.path = callers()
+	m.key = m.name + " " + m.server + " " + m.path
 	w.sent++
 	m.moment, m.order = w.moment, w.sent
-	c.named[m.key()]++
-	m.n = c.named[m.key()]
+	c.sent[m.key]++
+	m.n = c.sent[m.key]
 	w.inFlight = append(w.inFlight, m)
 	slices.SortStableFunc(w.inFlight, func(a, b *message) int {
-		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.key(), b.key()), cmp.Compare(a.n, b.n))
+		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.key, b.key), cmp.Compare(a.n, b.n))
 	})
 }
-
-func (m *message) key() string { return m.name + " " + m.server + " " + m.path }
-
-// id names the message in each repetition of the schedule, after the same moves.
-func (m *message) id() string { return fmt.Sprintf("%s %s %d", letter(m.client), m.key(), m.n) }
 
 // callers returns the code lines that have led here, as a text that is the same in each run.
 func callers() string {
@@ -118,7 +115,7 @@ func (w *world) take(m *message) {
 // before reports whether m arrives before another message on the same connection. Of the messages of
 // one moment, any goroutine may have sent the first one: it is the same in each repetition.
 func (m *message) before(other *message) bool {
-	return cmp.Or(cmp.Compare(m.moment, other.moment), cmp.Compare(m.key(), other.key()), cmp.Compare(m.n, other.n)) < 0
+	return cmp.Or(cmp.Compare(m.moment, other.moment), cmp.Compare(m.key, other.key), cmp.Compare(m.n, other.n)) < 0
 }
 
 // from returns the messages of a client that can be delivered now: on each connection, the first.

@@ -358,13 +358,16 @@ func (e *ensemble) deleteSession(id int64) {
 	})
 }
 
-// list returns the sessions whose end has an effect: a client that has ended needs none, unless its
+// expiries returns the sessions whose end has an effect: a client that has ended needs none, unless its
 // node is still there. A crashed client may still run, and end at any moment.
-func (e *ensemble) list() []*session {
-	return slices.DeleteFunc(e.inOrder(), func(s *session) bool {
-		client := e.w.clients[s.client]
-		return client.done && !client.crashed && len(e.owned(s.id)) == 0
-	})
+func (e *ensemble) expiries() (all []expiry) {
+	for _, s := range e.inOrder() {
+		if client := e.w.clients[s.client]; client.done && !client.crashed && len(e.owned(s.id)) == 0 {
+			continue
+		}
+		all = append(all, expiry{client: s.client, server: "zookeeper", perform: func() { e.endSession(s.id) }})
+	}
+	return all
 }
 
 // inOrder returns the sessions in the order of their clients.
