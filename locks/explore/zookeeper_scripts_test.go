@@ -15,7 +15,6 @@ const (
 type zookeeperScript struct {
 	name string
 	do   func(*script)
-	want string
 }
 
 func zookeeperScripts() (all []zookeeperScript) {
@@ -43,21 +42,7 @@ func nodeScripts() []zookeeperScript {
 			a.list("")
 			_, err := a.Create("/", nil, persistent, zk.WorldACL(zk.PermAll))
 			a.answer("create the root", err, "ok")
-		}, `
-			A create /n: /n
-			A get /n: "data", c z2, m z2, p z2, version 0, cversion 0, aversion 0, of no session, 4 bytes, 0 children
-			A create /n: zk: node already exists
-			A create /n: zk: node already exists
-			A create /missing/n: zk: node does not exist
-			A create /missing/n: zk: node does not exist
-			A create /n/child: /n/child
-			A create /e: /e
-			A stat /e: c z3, m z3, p z3, version 0, cversion 0, aversion 0, of A, 0 bytes, 0 children
-			A create /e/child: zk: ephemeral nodes may not have children
-			A create /e/child-: zk: ephemeral nodes may not have children
-			A ls /: [e n], c z1, m z1, p z3, version 0, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			A create the root: zk: node already exists
-		`},
+		}},
 		{"create without data", func(s *script) {
 			a := s.client("A", longSession)
 			for _, data := range [][]byte{nil, {}} {
@@ -67,12 +52,7 @@ func nodeScripts() []zookeeperScript {
 				got, stat, err := a.Get(s.dir + node)
 				a.answer("get "+node, err, "nil %v, %d bytes", got == nil, stat.DataLength)
 			}
-		}, `
-			A create /true: ok
-			A get /true: nil true, 0 bytes
-			A create /false: ok
-			A get /false: nil false, 0 bytes
-		`},
+		}},
 		{"sequence numbers", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/q", "", persistent)
@@ -91,24 +71,7 @@ func nodeScripts() []zookeeperScript {
 			a.create("/q/n-", "", sequential)
 			a.create("/q/", "", sequential)
 			a.list("/q")
-		}, `
-			A create /q: /q
-			A create /q/n-: /q/n-0000000000
-			A create /q/n-: /q/n-0000000001
-			A create /q/other-: /q/other-0000000002
-			A create /q/plain: /q/plain
-			A create /q/plain: zk: node already exists
-			A create /q/n-: /q/n-0000000004
-			A delete /q/n-0000000004, version -1: ok
-			A delete /q/n-0000000000, version -1: ok
-			A create /q/n-: /q/n-0000000005
-			A create /q/n-0000000006: /q/n-0000000006
-			A create /q/n-0000000008: /q/n-0000000008
-			A create /q/n-: zk: node already exists
-			A create /q/n-: zk: node already exists
-			A create /q/: /q/0000000008
-			A ls /q: [0000000008 n-0000000001 n-0000000005 n-0000000006 n-0000000008 other-0000000002 plain], c z1, m z1, p z2, version 0, cversion 11, aversion 0, of no session, 0 bytes, 7 children
-		`},
+		}},
 		{"sequence numbers in a new folder of the same name", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/q", "", persistent)
@@ -117,14 +80,7 @@ func nodeScripts() []zookeeperScript {
 			a.delete("/q", -1)
 			a.create("/q", "", persistent)
 			a.create("/q/n-", "", sequential)
-		}, `
-			A create /q: /q
-			A create /q/n-: /q/n-0000000000
-			A delete /q/n-0000000000, version -1: ok
-			A delete /q, version -1: ok
-			A create /q: /q
-			A create /q/n-: /q/n-0000000000
-		`},
+		}},
 		{"delete", func(s *script) {
 			a := s.client("A", longSession)
 			a.delete("/n", -1)
@@ -144,25 +100,7 @@ func nodeScripts() []zookeeperScript {
 			a.delete("/n", 7) // the version counts before the children
 			a.delete("/n/child", -1)
 			a.delete("/n", -1)
-		}, `
-			A delete /n, version -1: zk: node does not exist
-			A delete /missing/n, version -1: zk: node does not exist
-			A create /n: /n
-			A delete /n, version 1: zk: version conflict
-			A delete /n, version -2: zk: version conflict
-			A delete /n, version 0: ok
-			A delete /n, version 0: zk: node does not exist
-			A create /n: /n
-			A set /n, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A delete /n, version 0: zk: version conflict
-			A delete /n, version -1: ok
-			A create /n: /n
-			A create /n/child: /n/child
-			A delete /n, version -1: zk: node has children
-			A delete /n, version 7: zk: version conflict
-			A delete /n/child, version -1: ok
-			A delete /n, version -1: ok
-		`},
+		}},
 		{"an ephemeral node of another session", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.create("/e", "of A", ephemeral)
@@ -171,14 +109,7 @@ func nodeScripts() []zookeeperScript {
 			b.set("/e", "by B", 0)
 			b.delete("/e", 1)
 			a.delete("/e", -1)
-		}, `
-			A create /e: /e
-			B get /e: "of A", c z1, m z1, p z1, version 0, cversion 0, aversion 0, of A, 4 bytes, 0 children
-			B create /e: zk: node already exists
-			B set /e, version 0: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of A, 4 bytes, 0 children
-			B delete /e, version 1: ok
-			A delete /e, version -1: zk: node does not exist
-		`},
+		}},
 		{"get and set", func(s *script) {
 			a := s.client("A", longSession)
 			a.get("/n")
@@ -192,19 +123,7 @@ func nodeScripts() []zookeeperScript {
 			a.get("/n")
 			a.exists("/n")
 			a.exists("/missing")
-		}, `
-			A get /n: zk: node does not exist
-			A set /n, version -1: zk: node does not exist
-			A create /n: /n
-			A set /n, version 0: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 3 bytes, 0 children
-			A set /n, version 0: zk: version conflict
-			A set /n, version 2: zk: version conflict
-			A set /n, version -1: c z1, m z3, p z1, version 2, cversion 0, aversion 0, of no session, 3 bytes, 0 children
-			A set /n, version 2: c z1, m z4, p z1, version 3, cversion 0, aversion 0, of no session, 5 bytes, 0 children
-			A get /n: "three", c z1, m z4, p z1, version 3, cversion 0, aversion 0, of no session, 5 bytes, 0 children
-			A stat /n: c z1, m z4, p z1, version 3, cversion 0, aversion 0, of no session, 5 bytes, 0 children
-			A stat /missing: missing
-		`},
+		}},
 		{"the state of a folder", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/f", "", persistent)
@@ -222,23 +141,7 @@ func nodeScripts() []zookeeperScript {
 			a.create("/f/y", "", persistent)
 			a.list("/f")
 			a.exists("/f/y")
-		}, `
-			A create /f: /f
-			A stat /f: c z1, m z1, p z1, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-			A create /f/x: /f/x
-			A stat /f: c z1, m z1, p z2, version 0, cversion 1, aversion 0, of no session, 0 bytes, 1 children
-			A create /f/y: /f/y
-			A stat /f: c z1, m z1, p z3, version 0, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			A set /f/x, version -1: c z2, m z4, p z2, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A create /f/x/deep: /f/x/deep
-			A stat /f: c z1, m z1, p z3, version 0, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			A set /f, version -1: c z1, m z5, p z3, version 1, cversion 2, aversion 0, of no session, 4 bytes, 2 children
-			A delete /f/y, version -1: ok
-			A stat /f: c z1, m z5, p z6, version 1, cversion 3, aversion 0, of no session, 4 bytes, 1 children
-			A create /f/y: /f/y
-			A ls /f: [x y], c z1, m z5, p z7, version 1, cversion 4, aversion 0, of no session, 4 bytes, 2 children
-			A stat /f/y: c z7, m z7, p z7, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-		`},
+		}},
 		{"list", func(s *script) {
 			a := s.client("A", longSession)
 			a.list("/f")
@@ -250,17 +153,7 @@ func nodeScripts() []zookeeperScript {
 			a.create("/fx", "", persistent)
 			a.list("/f")
 			a.list("/f/y")
-		}, `
-			A ls /f: zk: node does not exist
-			A create /f: /f
-			A ls /f: [], c z1, m z1, p z1, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-			A create /f/x: /f/x
-			A create /f/y: /f/y
-			A create /f/x/deep: /f/x/deep
-			A create /fx: /fx
-			A ls /f: [x y], c z1, m z1, p z2, version 0, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			A ls /f/y: [], c z2, m z2, p z2, version 0, cversion 0, aversion 0, of A, 0 bytes, 0 children
-		`},
+		}},
 	}
 }
 
@@ -277,21 +170,7 @@ func multiScripts() []zookeeperScript {
 			a.list("/f")
 			a.exists("/f/n-0000000000")
 			a.exists("/f/n-0000000001")
-		}, `
-			A create /old: /old
-			A multi: ok
-			  CreateRequest "/f"
-			  CreateRequest "/f/n-0000000000"
-			  CreateRequest "/f/n-0000000001"
-			  SetDataRequest "", c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 3 bytes, 0 children
-			  SetDataRequest "", c z1, m z2, p z1, version 2, cversion 0, aversion 0, of no session, 5 bytes, 0 children
-			  CheckVersionRequest ""
-			  DeleteRequest ""
-			A stat /old: missing
-			A ls /f: [n-0000000000 n-0000000001], c z2, m z2, p z2, version 0, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			A stat /f/n-0000000000: c z2, m z2, p z2, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-			A stat /f/n-0000000001: c z2, m z2, p z2, version 0, cversion 0, aversion 0, of A, 0 bytes, 0 children
-		`},
+		}},
 		{"multi: one fails in the middle", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/f", "", persistent)
@@ -315,115 +194,14 @@ func multiScripts() []zookeeperScript {
 			a.list("/f")
 			a.create("/f/n-", "", sequential)
 			a.hear()
-		}, `
-			A create /f: /f
-			A create /old: /old
-			A stat /new, watched: missing
-			A get /old, watched: ""
-			A ls /f, watched: []
-			A multi: zk: node does not exist
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  DeleteRequest "", zk: node does not exist
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: version conflict
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  DeleteRequest "", zk: version conflict
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: node has children
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  DeleteRequest "", zk: node has children
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: node does not exist
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  SetDataRequest "", zk: node does not exist
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: version conflict
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  SetDataRequest "", zk: version conflict
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: node does not exist
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  CheckVersionRequest "", zk: node does not exist
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: version conflict
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  CheckVersionRequest "", zk: version conflict
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: node already exists
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  CreateRequest "", zk: node already exists
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: node does not exist
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  CreateRequest "", zk: node does not exist
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A multi: zk: ephemeral nodes may not have children
-			  CreateRequest ""
-			  CreateRequest ""
-			  CreateRequest ""
-			  SetDataRequest ""
-			  CreateRequest "", zk: ephemeral nodes may not have children
-			  DeleteRequest "", unknown error: -2
-			  CheckVersionRequest "", unknown error: -2
-			A events: none
-			A stat /new: missing
-			A get /old: "", c z2, m z2, p z2, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-			A ls /f: [], c z1, m z1, p z1, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-			A create /f/n-: /f/n-0000000000
-			A events: NodeChildrenChanged /f
-		`},
+		}},
 		{"multi: checks only", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/n", "", persistent)
 			a.multi(s.opCheck("/n", 0), s.opCheck("/n", -1))
 			a.multi(s.opCheck("/n", 1), s.opCheck("/n", -1))
 			a.multi()
-		}, `
-			A create /n: /n
-			A multi: ok
-			  CheckVersionRequest ""
-			  CheckVersionRequest ""
-			A multi: zk: version conflict
-			  CheckVersionRequest "", zk: version conflict
-			  CheckVersionRequest "", unknown error: -2
-			A multi: ok
-		`},
+		}},
 		{"multi: create and delete", func(s *script) {
 			a := s.client("A", longSession)
 			a.existsW("/n")
@@ -432,18 +210,7 @@ func multiScripts() []zookeeperScript {
 			a.hear()
 			a.exists("/n")
 			a.create("/n-", "", sequential)
-		}, `
-			A stat /n, watched: missing
-			A ls /, watched: []
-			A multi: ok
-			  CreateRequest "/n"
-			  DeleteRequest ""
-			  CreateRequest "/n"
-			  DeleteRequest ""
-			A events: NodeCreated /n, NodeChildrenChanged /
-			A stat /n: missing
-			A create /n-: /n-0000000002
-		`},
+		}},
 		{"multi: release a lock", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.create("/q", "", persistent)
@@ -456,24 +223,7 @@ func multiScripts() []zookeeperScript {
 			b.hear()
 			a.multi(s.opSet(first, "", -1), s.opDelete(first, -1))
 			b.list("/q")
-		}, `
-			A create /q: /q
-			A create /q/lock-: /q/lock-0000000000
-			B create /q/lock-: /q/lock-0000000001
-			B get /q/lock-0000000000, watched: "oversell"
-			A multi: ok
-			  CheckVersionRequest ""
-			  SetDataRequest "", c z1, m z4, p z3, version 1, cversion 2, aversion 0, of no session, 0 bytes, 2 children
-			B events: none
-			A multi: ok
-			  SetDataRequest "", c z2, m z5, p z2, version 1, cversion 0, aversion 0, of A, 0 bytes, 0 children
-			  DeleteRequest ""
-			B events: NodeDataChanged /q/lock-0000000000
-			A multi: zk: node does not exist
-			  SetDataRequest "", zk: node does not exist
-			  DeleteRequest "", unknown error: -2
-			B ls /q: [lock-0000000001], c z1, m z4, p z5, version 1, cversion 3, aversion 0, of no session, 0 bytes, 1 children
-		`},
+		}},
 	}
 }
 
@@ -496,23 +246,7 @@ func watchScripts() []zookeeperScript {
 			b.delete("/n", -1)
 			b.create("/n", "", persistent)
 			a.hear()
-		}, `
-			A get /n, watched: zk: node does not exist
-			B create /n: /n
-			A events: none
-			A get /n, watched: ""
-			B create /n/child: /n/child
-			B delete /n/child, version -1: ok
-			B set /n, version 7: zk: version conflict
-			A events: none
-			B set /n, version -1: c z1, m z3, p z2, version 1, cversion 2, aversion 0, of no session, 1 bytes, 0 children
-			B set /n, version -1: c z1, m z4, p z2, version 2, cversion 2, aversion 0, of no session, 1 bytes, 0 children
-			A events: NodeDataChanged /n
-			A get /n, watched: "y"
-			B delete /n, version -1: ok
-			B create /n: /n
-			A events: NodeDeleted /n
-		`},
+		}},
 		{"watch whether a node exists", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.existsW("/n")
@@ -529,22 +263,7 @@ func watchScripts() []zookeeperScript {
 			a.hear()
 			b.create("/n", "", ephemeral)
 			a.hear()
-		}, `
-			A stat /n, watched: missing
-			A events: none
-			B create /n: /n
-			A events: NodeCreated /n
-			B set /n, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: none
-			A stat /n, watched: there
-			B set /n, version -1: c z1, m z3, p z1, version 2, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: NodeDataChanged /n
-			A stat /n, watched: there
-			B delete /n, version -1: ok
-			A events: NodeDeleted /n
-			B create /n: /n
-			A events: none
-		`},
+		}},
 		{"watch the children", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.listW("/f") // leaves no watch on a missing node
@@ -567,28 +286,7 @@ func watchScripts() []zookeeperScript {
 			a.listW("/f")
 			b.delete("/f", -1)
 			a.hear()
-		}, `
-			A ls /f, watched: zk: node does not exist
-			B create /f: /f
-			A events: none
-			A ls /f, watched: []
-			B set /f, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: none
-			B create /f/x: /f/x
-			B create /f/y: /f/y
-			A events: NodeChildrenChanged /f
-			A ls /f, watched: [x y]
-			B set /f/y, version -1: c z3, m z4, p z3, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			B create /f/y/deep: /f/y/deep
-			B delete /f/y/deep, version -1: ok
-			A events: none
-			B delete /f/y, version -1: ok
-			B delete /f/x, version -1: ok
-			A events: NodeChildrenChanged /f
-			A ls /f, watched: []
-			B delete /f, version -1: ok
-			A events: NodeDeleted /f
-		`},
+		}},
 		{"several watches", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			b.create("/f", "", persistent)
@@ -606,25 +304,7 @@ func watchScripts() []zookeeperScript {
 			b.delete("/f/n", -1)
 			a.hear() // one event for the data and the children
 			b.hear()
-		}, `
-			B create /f: /f
-			B create /f/n: /f/n
-			A get /f/n, watched: ""
-			A stat /f/n, watched: there
-			A ls /f/n, watched: []
-			A ls /f, watched: [n]
-			A get /f/n, watched: ""
-			A stat /f/n, watched: there
-			A ls /f/n, watched: []
-			A ls /f, watched: [n]
-			B ls /f, watched: [n]
-			B set /f/n, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: NodeDataChanged /f/n
-			A get /f/n, watched: "x"
-			B delete /f/n, version -1: ok
-			A events: NodeDeleted /f/n, NodeChildrenChanged /f
-			B events: NodeChildrenChanged /f
-		`},
+		}},
 		{"the event comes before the answer", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.create("/n", "", persistent)
@@ -641,24 +321,7 @@ func watchScripts() []zookeeperScript {
 			a.listW("")
 			a.multi(s.opDelete("/n", -1), s.opDelete("/m", -1))
 			a.noteEvents()
-		}, `
-			A create /n: /n
-			A get /n, watched: ""
-			B set /n, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A get /n: "x", c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: NodeDataChanged /n
-			A get /n, watched: "x"
-			A set /n, version -1: c z1, m z3, p z1, version 2, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			A events: NodeDataChanged /n
-			A stat /m, watched: missing
-			A create /m: /m
-			A events: NodeCreated /m
-			A ls /, watched: [m n]
-			A multi: ok
-			  DeleteRequest ""
-			  DeleteRequest ""
-			A events: NodeChildrenChanged /
-		`},
+		}},
 	}
 }
 
@@ -691,24 +354,7 @@ func sessionScripts() []zookeeperScript {
 			again.next("waits")
 			closed := s.raw("A, a third time,", longSession, a.id, a.password)
 			closed.next("waits")
-		}, `
-			A connects: a new session, version 0, time-out 30000 ms, password of 16 bytes, all zero: false
-			A sends a ping: answer to -2, code 0, 0 more bytes
-			A creates an ephemeral node: answer to 5, code 0, 43 more bytes
-			another, with a wrong password connects: no session, version 0, time-out 0 ms, password of 16 bytes, all zero: true
-			another, with a wrong password waits: the connection ends
-			another, without a session connects: no session, version 0, time-out 0 ms, password of 16 bytes, all zero: true
-			another, without a session waits: the connection ends
-			A, again, connects: the same session, version 0, time-out 30000 ms, password of 16 bytes, all zero: false
-			A waits on its old connection: the connection ends
-			B get /e, watched: ""
-			B stat /e: c z1, m z1, p z1, version 0, cversion 0, aversion 0, of A, 0 bytes, 0 children
-			A, again, closes the session: answer to 5, code 0, 0 more bytes
-			B events: NodeDeleted /e
-			A, again, waits: the connection ends
-			A, a third time, connects: no session, version 0, time-out 0 ms, password of 16 bytes, all zero: true
-			A, a third time, waits: the connection ends
-		`},
+		}},
 		{"session: close", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			b.create("/f", "", persistent)
@@ -723,32 +369,14 @@ func sessionScripts() []zookeeperScript {
 			a.Close()
 			b.hearSorted()
 			b.list("/f")
-		}, `
-			B create /f: /f
-			A create /f/x: /f/x
-			A create /f/y-: /f/y-0000000001
-			A create /f/stays: /f/stays
-			B create /f/of B: /f/of B
-			B get /f/x, watched: ""
-			B stat /f/y-0000000001, watched: there
-			B ls /f, watched: [of B stays x y-0000000001]
-			B ls /f/x, watched: []
-			B events: NodeChildrenChanged /f, NodeDeleted /f/x, NodeDeleted /f/y-0000000001
-			B ls /f: [of B stays], c z1, m z1, p z2, version 0, cversion 6, aversion 0, of no session, 0 bytes, 2 children
-		`},
+		}},
 		{"session: ended by another connection", func(s *script) {
 			a, b := s.raw("A", longSession, 0, make([]byte, 16)), s.client("B", longSession)
 			other := s.raw("another, with the session of A,", longSession, a.id, a.password)
 			other.request("closes the session", 1, opClose, nil)
 			a.next("waits")
 			b.list("")
-		}, `
-			A connects: a new session, version 0, time-out 30000 ms, password of 16 bytes, all zero: false
-			another, with the session of A, connects: the same session, version 0, time-out 30000 ms, password of 16 bytes, all zero: false
-			another, with the session of A, closes the session: answer to 1, code 0, 0 more bytes
-			A waits: the connection ends
-			B ls /: [], c z1, m z1, p z1, version 0, cversion 0, aversion 0, of no session, 0 bytes, 0 children
-		`},
+		}},
 		{"session: ended by silence", func(s *script) {
 			b := s.client("B", longSession)
 			a := s.raw("A", shortSession, 0, make([]byte, 16))
@@ -770,15 +398,7 @@ func sessionScripts() []zookeeperScript {
 			b.noteEvents()
 			late := s.raw("A, again,", shortSession, a.id, a.password)
 			late.next("waits")
-		}, `
-			A connects: a new session, version 0, time-out 1000 ms, password of 16 bytes, all zero: false
-			A creates an ephemeral node: answer to 1, code 0, 43 more bytes
-			B get /e, watched: ""
-			A sends nothing: the connection ends
-			B events: NodeDeleted /e
-			A, again, connects: no session, version 0, time-out 0 ms, password of 16 bytes, all zero: true
-			A, again, waits: the connection ends
-		`},
+		}},
 		{"session: a client after its end", func(s *script) {
 			a, b := s.client("A", shortSession), s.client("B", longSession)
 			a.create("/e", "", ephemeral)
@@ -801,20 +421,7 @@ func sessionScripts() []zookeeperScript {
 			b.create("/missing", "", persistent)
 			a.hear() // the watches have ended with the session
 			a.create("/e", "", ephemeral)
-		}, `
-			A create /e: /e
-			B create /n: /n
-			A stat /missing, watched: missing
-			A get /n, watched: ""
-			A ls /n, watched: []
-			A states: Disconnected, Connecting, Connected, Expired, Disconnected, Connecting, Connected, HasSession
-			A events: NotWatching /missing (zk: session has been expired by the server), NotWatching /n (zk: session has been expired by the server), NotWatching /n (zk: session has been expired by the server)
-			another session: true
-			B set /n, version -1: c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			B create /missing: /missing
-			A events: none
-			A create /e: /e
-		`},
+		}},
 		{"session: a request while the connection is cut", func(s *script) {
 			a := s.client("A", longSession)
 			a.create("/n", "", persistent)
@@ -827,11 +434,7 @@ func sessionScripts() []zookeeperScript {
 			a.mend() // the driver sends it on the next connection
 			a.answer("set", <-answers, "ok")
 			a.get("/n")
-		}, `
-			A create /n: /n
-			A set: ok
-			A get /n: "x", c z1, m z2, p z1, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-		`},
+		}},
 		{"session: continue within the time-out", func(s *script) {
 			a, b := s.client("A", longSession), s.client("B", longSession)
 			a.create("/e", "", ephemeral)
@@ -880,45 +483,6 @@ func sessionScripts() []zookeeperScript {
 			b.create("/f/missing", "", persistent)
 			b.create("/f/came and went", "", persistent)
 			a.hear()
-		}, `
-			A create /e: /e
-			B create /f: /f
-			B create /f/set: /f/set
-			B create /f/deleted: /f/deleted
-			B create /f/recreated: /f/recreated
-			B create /f/same: /f/same
-			B create /f/set/child: /f/set/child
-			A ls /f/same, watched: []
-			A ls /f/set, watched: [child]
-			A ls /f/deleted, watched: []
-			A ls /f, watched: [deleted recreated same set]
-			A get /f/set, watched: ""
-			A stat /f/deleted, watched: there
-			A get /f/recreated, watched: ""
-			A get /f/same, watched: ""
-			A stat /f/created, watched: missing
-			A stat /f/came and went, watched: missing
-			A stat /f/missing, watched: missing
-			B set /f/set, version -1: c z2, m z5, p z4, version 1, cversion 1, aversion 0, of no session, 1 bytes, 1 children
-			B create /f/set/other: /f/set/other
-			B delete /f/deleted, version -1: ok
-			B delete /f/recreated, version -1: ok
-			B create /f/recreated: /f/recreated
-			B create /f/created: /f/created
-			B create /f/came and went: /f/came and went
-			B delete /f/came and went, version -1: ok
-			A states: Disconnected, Connecting, Connected, HasSession
-			A events: NodeChildrenChanged /f, NodeChildrenChanged /f/set, NodeCreated /f/created, NodeDataChanged /f/recreated, NodeDataChanged /f/set, NodeDeleted /f/deleted, NodeDeleted /f/deleted
-			the same session: true
-			A stat /e: c z1, m z1, p z1, version 0, cversion 0, aversion 0, of A, 0 bytes, 0 children
-			B set /f/set, version -1: c z2, m z7, p z6, version 2, cversion 2, aversion 0, of no session, 1 bytes, 2 children
-			B create /f/deleted: /f/deleted
-			A events: none
-			B set /f/same, version -1: c z3, m z8, p z3, version 1, cversion 0, aversion 0, of no session, 1 bytes, 0 children
-			B create /f/same/child: /f/same/child
-			B create /f/missing: /f/missing
-			B create /f/came and went: /f/came and went
-			A events: NodeDataChanged /f/same, NodeChildrenChanged /f/same, NodeCreated /f/missing, NodeCreated /f/came and went
-		`},
+		}},
 	}
 }
