@@ -43,59 +43,15 @@ var errDisconnected = status.Error(codes.Unavailable, "the connection is broken"
 // ask sends a request, and returns when its answer has arrived. The request notes itself what it
 // reads and writes, see touch.
 func (c *etcdClient) ask(ctx context.Context, request any, execute func() error) error {
-	answer, lost := make(chan bool, 1), false
-	var failed error
-	c.w.mu.Lock()
-	client := c.w.clients[c.client]
-	// At the end of the schedule, a crashed client may connect: it repeats its releases until then.
-	if client.crashed && !c.w.over {
-		c.w.mu.Unlock()
-		return errCrashed
-	}
-	m := &message{
-		client: c.client, name: etcdlock.Command(request), server: "etcd", answer: answer,
-		deliver: func() { failed = execute(); answer <- !lost },
-		lose:    func() { lost = true; c.disconnect(c.client) },
-	}
-	// A keep-alive is of no interest if the client does nothing else: it is executed at once.
 	_, alive := request.(*etcdserverpb.LeaseKeepAliveRequest)
-	if alive && !client.paused && len(c.w.from(c.client)) == 0 {
-		m.deliver()
-	} else {
-		c.w.send(m)
+	err := c.w.call(ctx, &message{
+		client: c.client, name: etcdlock.Command(request), server: "etcd", background: alive,
+		lose: func() { c.disconnect(c.client) }, lost: errDisconnected,
+	}, execute)
+	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+		return status.FromContextError(ended).Err()
 	}
-	c.w.mu.Unlock()
-	select {
-	case arrived := <-answer:
-		return c.read(ctx, client, arrived, &failed)
-	case <-ctx.Done(): // the request stays in the network: the server still executes it
-		return status.FromContextError(ctx.Err()).Err()
-	}
-}
-
-// read returns the answer once the client is not paused.
-func (c *etcdClient) read(ctx context.Context, client *client, arrived bool, failed *error) error {
-	c.w.mu.Lock()
-	running := client.running
-	c.w.mu.Unlock()
-	select {
-	case <-running:
-	default:
-		select {
-		case <-running:
-		case <-ctx.Done():
-			return status.FromContextError(ctx.Err()).Err()
-		}
-	}
-	c.w.mu.Lock()
-	defer c.w.mu.Unlock()
-	switch {
-	case client.crashed && !c.w.over:
-		return errCrashed
-	case !arrived:
-		return errDisconnected
-	}
-	return *failed
+	return err
 }
 
 // repeat asks twice if the first answer is lost, as clientv3 does with requests that it may repeat.

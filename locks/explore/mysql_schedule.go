@@ -183,7 +183,7 @@ func (s *mysqlSchedule) moves() (moves []move) {
 		}
 		moves = append(moves, move{
 			identity: identity{kind: Statement, client: i, name: c.now.query, n: c.now.n},
-			server:   "mysql", what: c.now.text,
+			server:   mysqlServer, what: c.now.text,
 			perform: func() { s.failed = c.deliver() },
 		})
 	}

@@ -42,7 +42,7 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 	return redislock.OpenWith("redis://127.0.0.1:1", 10, func(context.Context, string, string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.clients[client].crashed && !w.over {
+		if w.dead(client) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 		}
 		w.touch(s.name+" connections", false)

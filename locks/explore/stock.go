@@ -17,7 +17,10 @@ type row struct {
 	version, fence int64
 }
 
-const initialCount = 10
+const (
+	initialCount = 10
+	mysqlServer  = "mysql"
+)
 
 // database is MySQL as one client sees it. It understands the statements of stock.Ledger and
 // stock.Writer, and no others.
@@ -41,32 +44,8 @@ func unknown(query string) error {
 
 // ask sends a statement, and returns when its answer has arrived.
 func (d database) ask(name string, writes bool, execute func()) error {
-	answer := make(chan bool, 1)
-	d.w.mu.Lock()
-	c := d.w.clients[d.client]
-	if c.crashed {
-		d.w.mu.Unlock()
-		return errCrashed
-	}
-	lost := false
-	d.w.send(&message{
-		client: d.client, name: name, server: "mysql", writes: writes, answer: answer,
-		deliver: func() { execute(); answer <- !lost },
-		lose:    func() { lost = true },
-	})
-	d.w.mu.Unlock()
-	arrived := <-answer
-	d.w.mu.Lock()
-	running := c.running
-	d.w.mu.Unlock()
-	<-running
-	switch {
-	case c.crashed:
-		return errCrashed
-	case !arrived:
-		return mysql.ErrInvalidConn
-	}
-	return nil
+	m := &message{client: d.client, name: name, server: mysqlServer, writes: writes, lose: func() {}, lost: mysql.ErrInvalidConn}
+	return d.w.call(context.Background(), m, func() error { execute(); return nil })
 }
 
 func (c connection) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -59,8 +60,12 @@ type message struct {
 	keys    []string    // of a Redis: what it reads or writes; nil for all
 	deliver func()      // executes it; the answer reaches the client if it is not paused
 	lose    func()      // breaks the connection, so that no answer comes
-	on      *link       // nil for a statement
-	answer  chan<- bool // for a statement: false if the answer is lost
+	on      *link       // nil for a request, see call
+	answer  chan<- bool // of a request: false if the answer is lost
+	lost    error       // of a request: what the client gets if the answer is lost
+	// background is true for a request that is executed at once if the client is not paused and has sent
+	// nothing else, since it is of no interest then.
+	background bool
 }
 
 var errCrashed = errors.New("this process has crashed")
@@ -99,6 +104,70 @@ func (w *world) send(m *message) {
 		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.key, b.key), cmp.Compare(a.n, b.n))
 	})
 }
+
+// call sends a request, which has no link, and returns what execute returns. It returns when the answer has
+// arrived and the client is not paused. If ctx ends before, the request stays in the network: the server
+// still executes it.
+func (w *world) call(ctx context.Context, m *message, execute func() error) error {
+	answer, lost := make(chan bool, 1), false
+	var failed error
+	disconnect := m.lose
+	m.answer = answer
+	m.deliver = func() { failed = execute(); answer <- !lost }
+	m.lose = func() { lost = true; disconnect() }
+	w.mu.Lock()
+	c := w.clients[m.client]
+	// A crashed client takes no stock, also at the end of the schedule.
+	if w.dead(m.client) || c.crashed && m.server == mysqlServer {
+		w.mu.Unlock()
+		return errCrashed
+	}
+	if m.background && !c.paused && len(w.from(m.client)) == 0 {
+		m.deliver()
+	} else {
+		w.send(m)
+	}
+	w.mu.Unlock()
+	select {
+	case arrived := <-answer:
+		if err := w.awaitRunning(ctx, c); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch {
+		case w.dead(m.client):
+			return errCrashed
+		case !arrived:
+			return m.lost
+		}
+		return failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitRunning returns once a client is not paused, or an error if ctx ends during the pause.
+func (w *world) awaitRunning(ctx context.Context, c *client) error {
+	w.mu.Lock()
+	running := c.running
+	w.mu.Unlock()
+	select {
+	case <-running:
+		return nil
+	default:
+	}
+	select {
+	case <-running:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dead reports whether a client can reach no server. At the end of the schedule, a crashed client may
+// connect: it repeats its releases until then.
+func (w *world) dead(client int) bool { return w.clients[client].crashed && !w.over }
 
 // callers returns the code lines that have led here, as a text that is the same in each run.
 func callers() string {

@@ -3,6 +3,7 @@ package explore
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"net"
 	"path"
@@ -54,14 +55,12 @@ func (e *ensemble) open(client int, timeout time.Duration) (*zklock.Session, err
 
 // dial connects a client. A client that is paused connects when it goes on.
 func (e *ensemble) dial(client int) (net.Conn, error) {
-	e.w.mu.Lock()
-	running := e.w.clients[client].running
-	e.w.mu.Unlock()
-	<-running
+	if err := e.w.awaitRunning(context.Background(), e.w.clients[client]); err != nil {
+		return nil, err
+	}
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
-	// At the end of the schedule, a crashed client may connect: it repeats its releases until then.
-	if e.w.clients[client].crashed && !e.w.over {
+	if e.w.dead(client) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 	}
 	l := &link{w: e.w, client: client, peer: e, changed: make(chan struct{})}
