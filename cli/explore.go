@@ -105,11 +105,9 @@ func exploreCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&flags.trial.Bounds.Clients, "clients", 2, "number of clients")
-	f.IntVar(&flags.trial.Bounds.Pauses, "pauses", 0, "number of pauses")
-	f.IntVar(&flags.trial.Bounds.Crashes, "crashes", 0, "number of crashes")
-	f.IntVar(&flags.trial.Bounds.LostReplies, "lost-replies", 0, "number of lost replies")
-	f.IntVar(&flags.trial.Bounds.Failovers, "failovers", 0, "number of fail-overs")
-	f.IntVar(&flags.trial.Bounds.Expiries, "expiries", 0, "number of sessions or leases that ZooKeeper or etcd ends")
+	for _, l := range flags.trial.Bounds.Limits() {
+		f.IntVar(l.N, l.Flag, 0, "number of "+l.Many)
+	}
 	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
 	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
 	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")
@@ -138,9 +136,9 @@ func (f *exploreFlags) check() error {
 	if f.trial.Bounds.Clients < 1 || f.trial.Bounds.Clients > 5 {
 		return usage("explore: --clients %d: must be 1 to 5", f.trial.Bounds.Clients)
 	}
-	for name, n := range map[string]int{"pauses": f.trial.Bounds.Pauses, "crashes": f.trial.Bounds.Crashes, "lost-replies": f.trial.Bounds.LostReplies, "failovers": f.trial.Bounds.Failovers, "expiries": f.trial.Bounds.Expiries} {
-		if n < 0 {
-			return usage("explore: --%s %d: must not be negative", name, n)
+	for _, l := range f.trial.Bounds.Limits() {
+		if *l.N < 0 {
+			return usage("explore: --%s %d: must not be negative", l.Flag, *l.N)
 		}
 	}
 	if f.replay != "" && (f.files.wants("json") || f.files.wants("html")) {
@@ -195,13 +193,8 @@ func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
 
 func (f *exploreFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	limited, cancel := context.WithCancel(ctx)
-	if f.limit > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.limit)
-	}
-	defer cancel()
 	began, next := time.Now(), time.Now().Add(2*time.Second)
-	r, tree, err := f.search(limited, func(r explore.Result) {
+	r, tree, err := f.search(ctx, f.trial, func(r explore.Result) {
 		if time.Now().After(next) {
 			next = time.Now().Add(5 * time.Second)
 			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
@@ -226,12 +219,19 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	return ended(ctx, err)
 }
 
-// search counts the choices only for a page.
-func (f *exploreFlags) search(ctx context.Context, progress func(explore.Result)) (explore.Result, *explore.Tree, error) {
-	if f.files.wants("html") {
-		return explore.SearchTree(ctx, f.trial, countedMoves, progress)
+// search runs a search within the limit of time. It counts the choices only for a page.
+func (f *exploreFlags) search(ctx context.Context, t explore.Trial, progress func(explore.Result)) (
+	explore.Result, *explore.Tree, error,
+) {
+	limited, cancel := context.WithCancel(ctx)
+	if f.limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, f.limit)
 	}
-	r, err := explore.Search(ctx, f.trial, progress)
+	defer cancel()
+	if f.files.wants("html") {
+		return explore.SearchTree(limited, t, countedMoves, progress)
+	}
+	r, err := explore.Search(limited, t, progress)
 	return r, nil, err
 }
 
@@ -243,16 +243,8 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	}
 	line("%s, %d clients: %s schedules (%s), %.0f in a second", r.Strategy, r.Bounds.Clients, terminal.Number(r.Schedules), of,
 		float64(r.Schedules+r.Redundant)/took.Seconds())
-	for _, c := range []struct {
-		n    int
-		text string
-	}{
-		{r.Oversold, "lose an update"},
-		{r.Two, "have two holders at the same time, which may do no harm"},
-		{r.Stalled, "end with a client that waits in vain for the lock"},
-		{r.Aborted, "end with a client that gives up and takes nothing"},
-	} {
-		line("%8s %s", terminal.Number(c.n), c.text)
+	for _, c := range exploreCounts(r) {
+		line("%8s %s", c.N, c.Of.EN)
 	}
 	title := shortestOf(r)
 	if title == nil {

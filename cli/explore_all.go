@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,12 +50,13 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
 	var failed error
 	for _, t := range f.trialsOf(cards) {
-		r, took, err := f.searchWithin(ctx, t)
+		began := time.Now()
+		r, _, err := f.search(ctx, t, nil)
 		if failed = err; err != nil || ctx.Err() != nil {
 			break
 		}
 		results = append(results, r)
-		printRow(out, r, took)
+		printRow(out, r, time.Since(began))
 		card := cards[slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == t.Strategy })]
 		if text := r.Contradiction(card); text != "" {
 			contradictions = append(contradictions, text)
@@ -87,17 +87,6 @@ func (f *exploreFlags) trialsOf(cards []api.Card) (all []explore.Trial) {
 		}
 	}
 	return all
-}
-
-func (f *exploreFlags) searchWithin(ctx context.Context, t explore.Trial) (r explore.Result, took time.Duration, err error) {
-	limited, cancel := context.WithCancel(ctx)
-	if f.limit > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.limit)
-	}
-	defer cancel()
-	began := time.Now()
-	r, err = explore.Search(limited, t, nil)
-	return r, time.Since(began), err
 }
 
 func printRow(out io.Writer, r explore.Result, took time.Duration) {

@@ -16,25 +16,35 @@ type Bounds struct {
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
+// Limit is the number of faults of one kind in a schedule.
+type Limit struct {
+	N    *int
+	Flag string // of oversell explore
+	// One and Many name the fault.
+	One, Many string
+}
+
+// Limits returns the limits of all kinds of faults.
+func (b *Bounds) Limits() []Limit {
+	return []Limit{
+		{&b.Pauses, "pauses", "pause", "pauses"},
+		{&b.Crashes, "crashes", "crash", "crashes"},
+		{&b.LostReplies, "lost-replies", "lost reply", "lost replies"},
+		{&b.Failovers, "failovers", "fail-over", "fail-overs"},
+		{&b.Expiries, "expiries", "expired session", "expired sessions"},
+	}
+}
+
 // String names the clients and the faults.
 func (b Bounds) String() string {
 	text := fmt.Sprintf("%d clients", b.Clients)
-	for _, f := range []struct {
-		n         int
-		one, many string
-	}{
-		{b.Pauses, "pause", "pauses"},
-		{b.Crashes, "crash", "crashes"},
-		{b.LostReplies, "lost reply", "lost replies"},
-		{b.Failovers, "fail-over", "fail-overs"},
-		{b.Expiries, "expired session", "expired sessions"},
-	} {
-		switch f.n {
+	for _, l := range b.Limits() {
+		switch n := *l.N; n {
 		case 0:
 		case 1:
-			text += ", 1 " + f.one
+			text += ", 1 " + l.One
 		default:
-			text += fmt.Sprintf(", %d %s", f.n, f.many)
+			text += fmt.Sprintf(", %d %s", n, l.Many)
 		}
 	}
 	if b.Fenced {

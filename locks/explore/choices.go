@@ -97,10 +97,10 @@ func (t *Tree) cut(depth int) {
 
 func (t *Tree) count(o Outcome) {
 	t.Schedules++
-	if o.Oversold() {
+	if o.Has(LosesUpdate) {
 		t.Oversold++
 	}
-	if slices.Contains(o.Ends, Stalled) {
+	if o.Has(WaitsInVain) {
 		t.Stalled++
 	}
 }

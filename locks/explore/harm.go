@@ -38,8 +38,22 @@ func (o Outcome) Has(h Harm) bool {
 }
 
 // Count returns the number of schedules that do harm of this kind.
-func (r Result) Count(h Harm) int {
-	return map[Harm]int{LosesUpdate: r.Oversold, WaitsInVain: r.Stalled, WaitsALease: r.Late, HasTwoHolders: r.Two, GivesUp: r.Aborted}[h]
+func (r Result) Count(h Harm) int { return *r.count(h) }
+
+func (r *Result) count(h Harm) *int {
+	switch h {
+	case LosesUpdate:
+		return &r.Oversold
+	case WaitsInVain:
+		return &r.Stalled
+	case WaitsALease:
+		return &r.Late
+	case HasTwoHolders:
+		return &r.Two
+	case GivesUp:
+		return &r.Aborted
+	}
+	return new(int)
 }
 
 // compare keeps the shortest schedule of the worst harm. Of several, it is the one with the first

@@ -123,11 +123,9 @@ func readMutation(file string) (m mutation, err error) {
 func parseBounds(text string) (b Bounds, err error) {
 	flags := flag.NewFlagSet("bounds", flag.ContinueOnError)
 	flags.IntVar(&b.Clients, "clients", 2, "")
-	flags.IntVar(&b.Pauses, "pauses", 0, "")
-	flags.IntVar(&b.Crashes, "crashes", 0, "")
-	flags.IntVar(&b.LostReplies, "lost-replies", 0, "")
-	flags.IntVar(&b.Failovers, "failovers", 0, "")
-	flags.IntVar(&b.Expiries, "expiries", 0, "")
+	for _, l := range b.Limits() {
+		flags.IntVar(l.N, l.Flag, 0, "")
+	}
 	flags.BoolVar(&b.Fenced, "fenced", false, "")
 	err = flags.Parse(strings.Fields(text))
 	return b, err

@@ -133,18 +133,9 @@ func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
 func (r *Result) add(o Outcome) {
 	r.Schedules++
 	r.Outcomes[o.String()]++
-	for _, c := range []struct {
-		count *int
-		is    bool
-	}{
-		{&r.Oversold, o.Has(LosesUpdate)},
-		{&r.Stalled, o.Has(WaitsInVain)},
-		{&r.Aborted, o.Has(GivesUp)},
-		{&r.Late, o.Has(WaitsALease)},
-		{&r.Two, o.Has(HasTwoHolders)},
-	} {
-		if c.is {
-			*c.count++
+	for _, h := range harms() {
+		if o.Has(h) {
+			*r.count(h)++
 		}
 	}
 }
