@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/lab/rig"
 	"oversell/lab/terminal"
@@ -86,15 +87,14 @@ func exploreCommand() *cobra.Command {
 		},
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			debug.SetGCPercent(garbage)
 			if flags.every {
-				debug.SetGCPercent(garbage)
 				return flags.all(cmd, args)
 			}
 			flags.trial.Strategy = args[0]
 			if err := flags.check(); err != nil {
 				return err
 			}
-			debug.SetGCPercent(garbage)
 			return flags.onServer(cmd, func() error {
 				if flags.replay != "" {
 					return flags.again(cmd)
@@ -103,21 +103,29 @@ func exploreCommand() *cobra.Command {
 			})
 		},
 	}
-	f := cmd.Flags()
-	f.IntVar(&flags.trial.Bounds.Clients, "clients", 2, "number of clients")
-	for _, l := range flags.trial.Bounds.Limits() {
-		f.IntVar(l.N, l.Flag, 0, "number of "+l.Many)
-	}
-	f.BoolVar(&flags.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
-	f.BoolVar(&flags.trial.Full, "full", false, "run also the schedules that have the effect of another one")
-	f.BoolVar(&flags.every, "all", false, "run the searches of all strategies, or of those that are named, and compare with their cards")
-	f.BoolVar(&flags.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
-	f.StringVar(&flags.trial.MySQL, "mysql", "", "the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS (default: the command starts one)")
-	f.DurationVar(&flags.limit, "limit", 0, "end the search after this time, and print what it has found; 0 for no limit")
-	f.StringVar(&flags.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
-	flags.files.add(f, "json", "write the result as JSON to this file; - for stdout")
-	flags.files.add(f, "html", "write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
+	flags.add(cmd.Flags())
 	return cmd
+}
+
+func (f *exploreFlags) add(set *pflag.FlagSet) {
+	set.IntVar(&f.trial.Bounds.Clients, "clients", 2, "number of clients")
+	for _, l := range f.trial.Bounds.Limits() {
+		set.IntVar(l.N, l.Flag, 0, "number of "+l.Many)
+	}
+	set.BoolVar(&f.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
+	set.BoolVar(&f.trial.Full, "full", false, "run also the schedules that have the effect of another one")
+	set.BoolVar(&f.every, "all", false,
+		"run the searches of all strategies, or of those that are named, and compare with their cards")
+	set.BoolVar(&f.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
+	set.StringVar(&f.trial.MySQL, "mysql", "",
+		"the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS "+
+			"(default: the command starts one)")
+	set.DurationVar(&f.limit, "limit", 0,
+		"end the search after this time, and print what it has found; 0 for no limit")
+	set.StringVar(&f.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
+	f.files.add(set, "json", "write the result as JSON to this file; - for stdout")
+	f.files.add(set, "html",
+		"write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
 }
 
 func (f *exploreFlags) check() error {
