@@ -57,11 +57,7 @@ func TestMySQL(t *testing.T) {
 			if r.Shortest == nil {
 				return
 			}
-			var trail []string
-			for _, step := range r.Shortest {
-				trail = append(trail, step.Token)
-			}
-			steps, o, err := Replay(r.Trial, trail)
+			steps, o, err := Replay(r.Trial, tokens(r.Shortest))
 			if err != nil || !o.Has(r.Harm) || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("%v again: %v, %v, %v", r.Shortest, steps, o, err)
 			}

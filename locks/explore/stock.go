@@ -44,7 +44,10 @@ func unknown(query string) error {
 
 // ask sends a statement, and returns when its answer has arrived.
 func (d database) ask(name string, writes bool, execute func()) error {
-	m := &message{client: d.client, name: name, server: mysqlServer, writes: writes, lose: func() {}, lost: mysql.ErrInvalidConn}
+	m := &message{
+		client: d.client, name: name, server: mysqlServer, writes: writes,
+		lose: func() {}, lost: mysql.ErrInvalidConn,
+	}
 	return d.w.call(context.Background(), m, func() error { execute(); return nil })
 }
 
