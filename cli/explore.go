@@ -21,7 +21,7 @@ import (
 )
 
 type exploreFlags struct {
-	trial  explore.Trial
+	scope  explore.Scope
 	every  bool
 	real   bool
 	limit  time.Duration
@@ -91,7 +91,7 @@ func exploreCommand() *cobra.Command {
 			if flags.every {
 				return flags.all(cmd, args)
 			}
-			flags.trial.Strategy = args[0]
+			flags.scope.Strategy = args[0]
 			if err := flags.check(); err != nil {
 				return err
 			}
@@ -108,16 +108,16 @@ func exploreCommand() *cobra.Command {
 }
 
 func (f *exploreFlags) add(set *pflag.FlagSet) {
-	set.IntVar(&f.trial.Bounds.Clients, "clients", 2, "number of clients")
-	for _, l := range f.trial.Bounds.Limits() {
+	set.IntVar(&f.scope.Bounds.Clients, "clients", 2, "number of clients")
+	for _, l := range f.scope.Bounds.Limits() {
 		set.IntVar(l.N, l.Flag, 0, "number of "+l.Many)
 	}
-	set.BoolVar(&f.trial.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
-	set.BoolVar(&f.trial.Full, "full", false, "run also the schedules that have the effect of another one")
+	set.BoolVar(&f.scope.Bounds.Fenced, "fenced", false, "the sales use fencing tokens")
+	set.BoolVar(&f.scope.Full, "full", false, "run also the schedules that have the effect of another one")
 	set.BoolVar(&f.every, "all", false,
 		"run the searches of all strategies, or of those that are named, and compare with their cards")
 	set.BoolVar(&f.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
-	set.StringVar(&f.trial.MySQL, "mysql", "",
+	set.StringVar(&f.scope.MySQL, "mysql", "",
 		"the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS "+
 			"(default: the command starts one)")
 	set.DurationVar(&f.limit, "limit", 0,
@@ -129,22 +129,22 @@ func (f *exploreFlags) add(set *pflag.FlagSet) {
 }
 
 func (f *exploreFlags) check() error {
-	if err := checkStrategies([]string{f.trial.Strategy}); err != nil {
+	if err := checkStrategies([]string{f.scope.Strategy}); err != nil {
 		return usage("explore: %w", err)
 	}
-	if err := explore.Supports(f.trial.Strategy, f.trial.Bounds.Fenced); err != nil {
+	if err := explore.Supports(f.scope.Strategy, f.scope.Bounds.Fenced); err != nil {
 		return usage("%w", err)
 	}
-	_, must := explore.OnMySQL(f.trial.Strategy)
-	if f.real = f.real || must || f.trial.MySQL != ""; f.real {
-		if err := explore.SupportsOnMySQL(f.trial); err != nil {
+	_, must := explore.OnMySQL(f.scope.Strategy)
+	if f.real = f.real || must || f.scope.MySQL != ""; f.real {
+		if err := explore.SupportsOnMySQL(f.scope); err != nil {
 			return usage("%w", err)
 		}
 	}
-	if f.trial.Bounds.Clients < 1 || f.trial.Bounds.Clients > 5 {
-		return usage("explore: --clients %d: must be 1 to 5", f.trial.Bounds.Clients)
+	if f.scope.Bounds.Clients < 1 || f.scope.Bounds.Clients > 5 {
+		return usage("explore: --clients %d: must be 1 to 5", f.scope.Bounds.Clients)
 	}
-	for _, l := range f.trial.Bounds.Limits() {
+	for _, l := range f.scope.Bounds.Limits() {
 		if *l.N < 0 {
 			return usage("explore: --%s %d: must not be negative", l.Flag, *l.N)
 		}
@@ -158,18 +158,18 @@ func (f *exploreFlags) check() error {
 	return f.files.check()
 }
 
-// onServer does the work with a real MySQL, if the trial needs one. It starts a server if the command
+// onServer does the work with a real MySQL, if the scope needs one. It starts a server if the command
 // line names none.
 func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
 	ctx := cmd.Context()
-	if f.real && f.trial.MySQL == "" {
+	if f.real && f.scope.MySQL == "" {
 		lab, err := startLab(ctx, true, cmd.ErrOrStderr(), func(cfg *rig.Config) {
 			*cfg = rig.Config{MySQL: true, OnExit: cfg.OnExit}
 		})
 		if err != nil {
 			return ended(ctx, fmt.Errorf("explore: %w", err))
 		}
-		f.trial.MySQL = lab.Addresses().MySQL
+		f.scope.MySQL = lab.Addresses().MySQL
 		return errors.Join(f.migrated(cmd, do), lab.Close())
 	}
 	return f.migrated(cmd, do)
@@ -177,10 +177,10 @@ func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
 
 // migrated creates the tables that are missing on the real MySQL, and prints its version.
 func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
-	if f.trial.MySQL == "" {
+	if f.scope.MySQL == "" {
 		return do()
 	}
-	db, err := stock.Open(f.trial.MySQL, 2)
+	db, err := stock.Open(f.scope.MySQL, 2)
 	if err != nil {
 		return usage("explore: --mysql: %w", err)
 	}
@@ -202,7 +202,7 @@ func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
 func (f *exploreFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	began, next := time.Now(), time.Now().Add(2*time.Second)
-	r, tree, err := f.search(ctx, f.trial, func(r explore.Result) {
+	r, tree, err := f.search(ctx, f.scope, func(r explore.Result) {
 		if time.Now().After(next) {
 			next = time.Now().Add(5 * time.Second)
 			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
@@ -228,7 +228,7 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 }
 
 // search runs a search within the limit of time. It counts the choices only for a page.
-func (f *exploreFlags) search(ctx context.Context, t explore.Trial, progress func(explore.Result)) (
+func (f *exploreFlags) search(ctx context.Context, t explore.Scope, progress func(explore.Result)) (
 	explore.Result, *explore.Tree, error,
 ) {
 	limited, cancel := context.WithCancel(ctx)
@@ -271,7 +271,7 @@ func printSteps(out io.Writer, steps []explore.Step) {
 
 // again runs one schedule.
 func (f *exploreFlags) again(cmd *cobra.Command) error {
-	steps, outcome, err := explore.Replay(f.trial, strings.Split(f.replay, ","))
+	steps, outcome, err := explore.Replay(f.scope, strings.Split(f.replay, ","))
 	printSteps(cmd.OutOrStdout(), steps)
 	if err != nil {
 		return usage("explore: --replay: %w", err)

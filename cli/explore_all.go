@@ -49,7 +49,7 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
 	var failed error
-	for _, t := range f.trialsOf(cards) {
+	for _, t := range f.scopesOf(cards) {
 		began := time.Now()
 		r, _, err := f.search(ctx, t, nil)
 		if failed = err; err != nil || ctx.Err() != nil {
@@ -76,12 +76,12 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	return err
 }
 
-// trialsOf returns the searches of strategies, each on the servers that it needs.
-func (f *exploreFlags) trialsOf(cards []api.Card) (all []explore.Trial) {
+// scopesOf returns the searches of strategies, each on the servers that it needs.
+func (f *exploreFlags) scopesOf(cards []api.Card) (all []explore.Scope) {
 	for _, card := range cards {
-		for _, t := range explore.Trials(card) {
+		for _, t := range explore.Scopes(card) {
 			if _, must := explore.OnMySQL(card.ID); must {
-				t.MySQL = f.trial.MySQL
+				t.MySQL = f.scope.MySQL
 			}
 			all = append(all, t)
 		}
@@ -123,8 +123,8 @@ func recordSearches(newer string) error {
 	}
 	x := explored{Sentences: map[string][]api.Text{}}
 	for _, card := range catalog.Cards() {
-		for _, t := range explore.Trials(card) {
-			same := func(r explore.Result) bool { return r.Trial == t }
+		for _, t := range explore.Scopes(card) {
+			same := func(r explore.Result) bool { return r.Scope == t }
 			for _, all := range [][]explore.Result{results, old.Results} {
 				if i := slices.IndexFunc(all, same); i >= 0 {
 					found := all[i]

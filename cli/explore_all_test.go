@@ -20,14 +20,14 @@ func TestExplored(t *testing.T) {
 	}
 	var without []string
 	for _, card := range catalog.Cards() {
-		trials := explore.Trials(card)
-		if len(trials) == 0 {
+		scopes := explore.Scopes(card)
+		if len(scopes) == 0 {
 			without = append(without, card.ID)
 		}
-		for _, trial := range trials {
-			i := slices.IndexFunc(recorded.Results, func(r explore.Result) bool { return r.Trial == trial })
+		for _, scope := range scopes {
+			i := slices.IndexFunc(recorded.Results, func(r explore.Result) bool { return r.Scope == scope })
 			if i < 0 {
-				t.Errorf("%s, %v: no search is recorded: make explored strategy=%s", card.ID, trial.Bounds, card.ID)
+				t.Errorf("%s, %v: no search is recorded: make explored strategy=%s", card.ID, scope.Bounds, card.ID)
 				continue
 			}
 			if text := recorded.Results[i].Contradiction(card); text != "" {

@@ -77,7 +77,7 @@ func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Resu
 	replay := commandLine(cmd, arguments, "mysql", "html", "json", "limit") + " --replay " + trail
 	outcome := ""
 	if onServer := r.MySQL != "" && cmd.Context().Err() != nil; trail != "" && !onServer { // otherwise, the server has ended
-		_, o, err := explore.Replay(r.Trial, strings.Split(trail, ","))
+		_, o, err := explore.Replay(r.Scope, strings.Split(trail, ","))
 		if err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func TestExplorePageEscapes(t *testing.T) {
 		{Token: "crash-B", Kind: explore.Crash, Text: "crash", Client: "B"},
 		{Token: "A", Kind: explore.Deliver, Text: "last", Client: "A", Server: "mysql"},
 	}
-	r := explore.Result{Trial: explore.Trial{Strategy: strange, Bounds: explore.Bounds{Clients: 2}}, Schedules: 1, Harm: explore.LosesUpdate, Oversold: 1, Shortest: steps}
+	r := explore.Result{Scope: explore.Scope{Strategy: strange, Bounds: explore.Bounds{Clients: 2}}, Schedules: 1, Harm: explore.LosesUpdate, Oversold: 1, Shortest: steps}
 	tree := &explore.Tree{Schedules: 1, Oversold: 1, Children: []*explore.Tree{{Step: steps[0], Schedules: 1, Oversold: 1, Outcome: strange}}}
 	var page strings.Builder
 	if err := writeExplorePage(&page, r, tree, strange, strange, strange); err != nil {
@@ -162,7 +162,7 @@ func TestExplorePageIsBounded(t *testing.T) {
 		return n
 	}
 	var page strings.Builder
-	if err := writeExplorePage(&page, explore.Result{Trial: explore.Trial{Bounds: explore.Bounds{Clients: 1}}}, grow(4), "", "", ""); err != nil {
+	if err := writeExplorePage(&page, explore.Result{Scope: explore.Scope{Bounds: explore.Bounds{Clients: 1}}}, grow(4), "", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Count(page.String(), `class="says"`)

@@ -36,10 +36,10 @@ func (f fault) at(backends []string) bool {
 	})
 }
 
-// Trials returns the searches that show what a card says: two clients, with each kind of fault once,
+// Scopes returns the searches that show what a card says: two clients, with each kind of fault once,
 // and again with fencing tokens if the strategy has them. The strategies that need a real MySQL have
 // only the search without a fault, because there are no others on it.
-func Trials(card api.Card) (all []Trial) {
+func Scopes(card api.Card) (all []Scope) {
 	_, onMySQL := OnMySQL(card.ID)
 	for _, fenced := range []bool{false, true} {
 		if Supports(card.ID, fenced) != nil {
@@ -48,14 +48,14 @@ func Trials(card api.Card) (all []Trial) {
 		for _, f := range faultKinds() {
 			if b := f.bounds; f.at(card.Backends) && (b == Bounds{} || !onMySQL) {
 				b.Clients, b.Fenced = 2, fenced
-				all = append(all, Trial{Strategy: card.ID, Bounds: b})
+				all = append(all, Scope{Strategy: card.ID, Bounds: b})
 			}
 		}
 	}
 	return all
 }
 
-func (t Trial) fault() (fault, bool) {
+func (t Scope) fault() (fault, bool) {
 	without := t.Bounds
 	without.Clients, without.Fenced = 0, false
 	i := slices.IndexFunc(faultKinds(), func(f fault) bool { return f.bounds == without })

@@ -24,7 +24,7 @@ type Tree struct {
 // SearchTree is Search. It also returns the choices of all schedules, down to the largest depth with
 // at most limit moves in total. So the tree depends on the schedules only, and not on the order in
 // which the workers find them.
-func SearchTree(ctx context.Context, t Trial, limit int, progress func(Result)) (Result, *Tree, error) {
+func SearchTree(ctx context.Context, t Scope, limit int, progress func(Result)) (Result, *Tree, error) {
 	s := newSearch(t, progress)
 	s.tree = &prefixes{root: &Tree{}, limit: limit}
 	r, err := s.run(ctx)

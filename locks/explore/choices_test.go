@@ -43,11 +43,11 @@ func upper(t *Tree, depth int) *Tree {
 // TestTree checks that the tree has the numbers of the result, that it is the same whatever the number
 // of workers, and that it is as deep as its limit allows.
 func TestTree(t *testing.T) {
-	trial := Trial{Strategy: "redis-uuid", Bounds: Bounds{Clients: 2, LostReplies: 1}}
+	scope := Scope{Strategy: "redis-uuid", Bounds: Bounds{Clients: 2, LostReplies: 1}}
 	search := func(limit, workers int) *Tree {
 		t.Helper()
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-		r, tree, err := SearchTree(t.Context(), trial, limit, nil)
+		r, tree, err := SearchTree(t.Context(), scope, limit, nil)
 		if err != nil || tree.Schedules != r.Schedules || tree.Oversold != r.Oversold || tree.Stalled != r.Stalled {
 			t.Errorf("%v: the result has %d, %d, %d schedules, and the tree %d, %d, %d",
 				err, r.Schedules, r.Oversold, r.Stalled, tree.Schedules, tree.Oversold, tree.Stalled)
@@ -91,7 +91,7 @@ func TestSteps(t *testing.T) {
 		{"etcd", "A,A,expire-A", "A etcd, A etcd, A etcd", Bounds{Expiries: 1}},
 	} {
 		tt.bounds.Clients = 2
-		steps, _, _ := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, strings.Split(tt.trail, ","))
+		steps, _, _ := Replay(Scope{Strategy: tt.strategy, Bounds: tt.bounds}, strings.Split(tt.trail, ","))
 		var found []string
 		for _, s := range steps {
 			found = append(found, s.Client+" "+s.Server)

@@ -20,7 +20,7 @@ func tokens(steps []Step) (trail []string) {
 
 func complete(t *testing.T, strategy string, b Bounds, full bool) Result {
 	t.Helper()
-	r, err := Search(t.Context(), Trial{Strategy: strategy, Bounds: b, Full: full}, nil)
+	r, err := Search(t.Context(), Scope{Strategy: strategy, Bounds: b, Full: full}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestFindings(t *testing.T) {
 			if r.Shortest == nil {
 				return
 			}
-			steps, outcome, err := Replay(Trial{Strategy: tt.strategy, Bounds: tt.bounds}, tokens(r.Shortest))
+			steps, outcome, err := Replay(Scope{Strategy: tt.strategy, Bounds: tt.bounds}, tokens(r.Shortest))
 			if err != nil || !outcome.Has(r.Harm) || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("the shortest schedule, again: %v, %v", outcome, err)
 			}
@@ -127,7 +127,7 @@ func TestReduction(t *testing.T) {
 // schedule, A waits between the holder B and C, and crashes. C then takes the lock beside B.
 func TestDeadWaiter(t *testing.T) {
 	trail := strings.Split("B,A,A,B,B,C,C,C,crash-A,expire-A,C,C,B,B,C,C", ",")
-	_, outcome, err := Replay(Trial{Strategy: "zk-watch-naive", Bounds: Bounds{Clients: 3, Crashes: 1}}, trail)
+	_, outcome, err := Replay(Scope{Strategy: "zk-watch-naive", Bounds: Bounds{Clients: 3, Crashes: 1}}, trail)
 	if err != nil || !outcome.Two || !outcome.Oversold() {
 		t.Errorf("%v, %v", outcome, err)
 	}
@@ -146,11 +146,11 @@ func TestSameAgain(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	for _, trail := range [][]string{{"A"}, {"C"}, {"A", "A", "A", "B", "B", "B", "B"}} {
-		if _, _, err := Replay(Trial{Strategy: "none", Bounds: Bounds{Clients: 2}}, trail); err == nil {
+		if _, _, err := Replay(Scope{Strategy: "none", Bounds: Bounds{Clients: 2}}, trail); err == nil {
 			t.Errorf("the trail %v is accepted", trail)
 		}
 	}
-	if _, err := Search(t.Context(), Trial{Strategy: "hope", Bounds: Bounds{Clients: 2}}, nil); err == nil {
+	if _, err := Search(t.Context(), Scope{Strategy: "hope", Bounds: Bounds{Clients: 2}}, nil); err == nil {
 		t.Error("a strategy that does not exist is accepted")
 	}
 }

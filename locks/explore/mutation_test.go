@@ -132,27 +132,27 @@ func parseBounds(text string) (b Bounds, err error) {
 }
 
 // correct searches the strategy without the patch.
-func (m mutation) correct(t *testing.T) (trial Trial, r Result) {
-	trial = Trial{Strategy: m.strategy, Bounds: m.bounds}
+func (m mutation) correct(t *testing.T) (scope Scope, r Result) {
+	scope = Scope{Strategy: m.strategy, Bounds: m.bounds}
 	if _, must := OnMySQL(m.strategy); must {
-		trial.MySQL = migrated(t)
+		scope.MySQL = migrated(t)
 	}
-	r, err := Search(t.Context(), trial, nil)
+	r, err := Search(t.Context(), scope, nil)
 	if err != nil || !r.Complete || r.Schedules == 0 {
 		t.Fatalf("the correct strategy: complete %v, %v", r.Complete, err)
 	}
 	if r.Count(m.finds) > 0 {
 		t.Errorf("%d of %d schedules of the correct strategy are %s", r.Count(m.finds), r.Schedules, m.finds)
 	}
-	return trial, r
+	return scope, r
 }
 
 func (m mutation) check(t *testing.T) {
-	trial, correct := m.correct(t)
+	scope, correct := m.correct(t)
 	began := time.Now()
 	program := m.build(t)
 	built := time.Now()
-	wrong := m.search(t, program, trial)
+	wrong := m.search(t, program, scope)
 	t.Logf("%s, %s: %d schedules, %d are %q; a trail of %d steps; built in %.0f s, searched in %.1f s", m.strategy, m.bounds, wrong.Schedules,
 		wrong.Count(wrong.Harm), wrong.Harm, len(wrong.Shortest), built.Sub(began).Seconds(), time.Since(built).Seconds())
 	for _, h := range harms() {
@@ -197,12 +197,12 @@ func (m mutation) build(t *testing.T) (program string) {
 	return program
 }
 
-func (m mutation) search(t *testing.T, program string, trial Trial) (r Result) {
-	text, err := json.Marshal(trial)
+func (m mutation) search(t *testing.T, program string, scope Scope) (r Result) {
+	text, err := json.Marshal(scope)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, ".", []string{"OVERSELL_SEARCH_MYSQL=" + trial.MySQL}, program, string(text))
+	out := run(t, ".", []string{"OVERSELL_SEARCH_MYSQL=" + scope.MySQL}, program, string(text))
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"oversell/stock"
 )
 
-// executor executes schedules of a trial. Several goroutines may call run.
+// executor executes schedules of a scope. Several goroutines may call run.
 type executor interface {
 	// run executes one schedule. choose gets the possible moves, and returns the index of the next one,
 	// or -1 to end the schedule early.
@@ -25,7 +25,7 @@ type executor interface {
 	Close() error
 }
 
-func openExecutor(t Trial) (executor, error) {
+func openExecutor(t Scope) (executor, error) {
 	switch _, must := OnMySQL(t.Strategy); {
 	case t.MySQL != "":
 		return openMySQL(t)
@@ -46,8 +46,8 @@ func OnMySQL(strategy string) (can, must bool) {
 	return must || card.Family == "local", must
 }
 
-// SupportsOnMySQL returns an error if the explorer cannot run a trial on a real MySQL.
-func SupportsOnMySQL(t Trial) error {
+// SupportsOnMySQL returns an error if the explorer cannot run a scope on a real MySQL.
+func SupportsOnMySQL(t Scope) error {
 	if can, _ := OnMySQL(t.Strategy); !can {
 		return fmt.Errorf("explore: %s runs on servers in memory, not on a real MySQL", t.Strategy)
 	}
@@ -76,7 +76,7 @@ const (
 // Real time passes, but it decides nothing. So these are all schedules in which no lease ends, and in
 // which the server ends no lock wait with error 1205. It ends deadlocks as always (error 1213).
 type mysqlExecutor struct {
-	Trial
+	Scope
 	build     catalog.Constructor // of the strategy
 	connector driver.Connector
 	admin     *sql.DB // resets the rows, and asks the server which statements wait
@@ -92,7 +92,7 @@ type mysqlExecutor struct {
 	all  []*mysqlSchedule
 }
 
-func openMySQL(t Trial) (*mysqlExecutor, error) {
+func openMySQL(t Scope) (*mysqlExecutor, error) {
 	if err := SupportsOnMySQL(t); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func openMySQL(t Trial) (*mysqlExecutor, error) {
 		return nil, err
 	}
 	build, _ := catalog.ConstructorOf(t.Strategy) // SupportsOnMySQL has found its card
-	x := &mysqlExecutor{Trial: t, build: build, connector: connector, admin: sql.OpenDB(admin)}
+	x := &mysqlExecutor{Scope: t, build: build, connector: connector, admin: sql.OpenDB(admin)}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
 	if _, err := x.waitForRows(ctx); err != nil {

@@ -15,7 +15,7 @@ import (
 func completeOnMySQL(t *testing.T, strategy string, clients int, full bool) Result {
 	t.Helper()
 	began := time.Now()
-	r, err := Search(t.Context(), Trial{Strategy: strategy, Bounds: Bounds{Clients: clients}, Full: full, MySQL: migrated(t)}, nil)
+	r, err := Search(t.Context(), Scope{Strategy: strategy, Bounds: Bounds{Clients: clients}, Full: full, MySQL: migrated(t)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestMySQL(t *testing.T) {
 			if r.Shortest == nil {
 				return
 			}
-			steps, o, err := Replay(r.Trial, tokens(r.Shortest))
+			steps, o, err := Replay(r.Scope, tokens(r.Shortest))
 			if err != nil || !o.Has(r.Harm) || !slices.Equal(steps, r.Shortest) {
 				t.Errorf("%v again: %v, %v, %v", r.Shortest, steps, o, err)
 			}
@@ -108,7 +108,7 @@ func TestMySQLThree(t *testing.T) {
 }
 
 func TestMySQLRefuses(t *testing.T) {
-	for _, trial := range []Trial{
+	for _, scope := range []Scope{
 		{Strategy: "redis", MySQL: "oversell@tcp(127.0.0.1:1)/oversell"},
 		{Strategy: "for-update"},
 		{Strategy: "for-update", Bounds: Bounds{Crashes: 1}, MySQL: "oversell@tcp(127.0.0.1:1)/oversell"},
@@ -116,9 +116,9 @@ func TestMySQLRefuses(t *testing.T) {
 		{Strategy: "buckets", MySQL: "oversell@tcp(127.0.0.1:1)/oversell"},
 		{Strategy: "none", MySQL: "nonsense"},
 	} {
-		trial.Bounds.Clients = 2
-		if r, err := Search(t.Context(), trial, nil); err == nil || r.Complete {
-			t.Errorf("%+v: %+v", trial, r)
+		scope.Bounds.Clients = 2
+		if r, err := Search(t.Context(), scope, nil); err == nil || r.Complete {
+			t.Errorf("%+v: %+v", scope, r)
 		}
 	}
 }

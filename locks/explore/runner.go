@@ -14,16 +14,16 @@ import (
 	"oversell/locks/redislock"
 )
 
-// runner executes schedules of a trial, each from the beginning.
+// runner executes schedules of a scope, each from the beginning.
 type runner struct {
-	Trial
+	Scope
 	build    catalog.Constructor // of the strategy
 	backends []string
 	scripts  map[string]string
 	scale    time.Duration // how many times longer leases and waits are
 }
 
-func newRunner(t Trial) (*runner, error) {
+func newRunner(t Scope) (*runner, error) {
 	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Trial is a strategy, and how far a search goes.
-type Trial struct {
+// Scope is a strategy, and how far a search goes.
+type Scope struct {
 	Strategy string `json:"strategy"`
 	Bounds   Bounds `json:"bounds"`
 	// Full runs also the schedules that differ from another one only in the order of independent moves.
@@ -26,7 +26,7 @@ type Trial struct {
 
 // Result is what a search has found.
 type Result struct {
-	Trial
+	Scope
 	Schedules int  `json:"schedules"`
 	Oversold  int  `json:"oversold"`    // schedules that lose an update
 	Stalled   int  `json:"stalled"`     // schedules in which a client waits in vain for the lock
@@ -48,14 +48,14 @@ type Result struct {
 // the order of independent moves have the same effect, so it runs one of them (see race, and sleep sets:
 // Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996). It counts two
 // holders if one of these orders has them. It calls progress after each schedule.
-func Search(ctx context.Context, t Trial, progress func(Result)) (Result, error) {
+func Search(ctx context.Context, t Scope, progress func(Result)) (Result, error) {
 	return newSearch(t, progress).run(ctx)
 }
 
 func (s *search) run(ctx context.Context) (Result, error) {
-	r, err := openExecutor(s.result.Trial)
+	r, err := openExecutor(s.result.Scope)
 	if err != nil {
-		return Result{Trial: s.result.Trial}, err
+		return Result{Scope: s.result.Scope}, err
 	}
 	s.branches, s.err = divide(ctx, r, s.result.Full)
 	var workers sync.WaitGroup
@@ -80,8 +80,8 @@ type search struct {
 	tree     *prefixes // nil if nobody asked for it
 }
 
-func newSearch(t Trial, progress func(Result)) *search {
-	return &search{progress: progress, result: Result{Trial: t, Outcomes: map[string]int{}}}
+func newSearch(t Scope, progress func(Result)) *search {
+	return &search{progress: progress, result: Result{Scope: t, Outcomes: map[string]int{}}}
 }
 
 // work explores branches until there is none left.
@@ -141,7 +141,7 @@ func (r *Result) add(o Outcome) {
 }
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
-func Replay(t Trial, trail []string) (steps []Step, o Outcome, err error) {
+func Replay(t Scope, trail []string) (steps []Step, o Outcome, err error) {
 	r, err := openExecutor(t)
 	if err != nil {
 		return nil, o, err

@@ -1,4 +1,4 @@
-// Command search runs one search, and writes its result to stdout. Its argument is a Trial in JSON.
+// Command search runs one search, and writes its result to stdout. Its argument is a Scope in JSON.
 // TestMutations builds it with a wrong strategy. It is much smaller than oversell, so each of these
 // builds takes less time.
 package main
@@ -18,7 +18,7 @@ import (
 func main() {
 	debug.SetGCPercent(1000) // a schedule leaves a lot, and keeps little
 	logging.Disable()        // the client also returns the errors
-	var t explore.Trial
+	var t explore.Scope
 	if err := json.Unmarshal([]byte(os.Args[1]), &t); err != nil {
 		log.Fatal(err)
 	}
