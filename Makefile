@@ -7,6 +7,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # Without this tag, half of the program would be a codec of gin that is not used.
 TAGS    := -tags nomsgpack
 TOOL    := $(GO) tool -modfile=tools/go.mod
+# The program that writes the generated parts of the documents.
+GENERATE := $(GO) run $(TAGS) ./docs/generate
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -124,9 +126,9 @@ break: servers build ## run every hazard on every lock, SEEDS times (3); writes 
 	bin/oversell break --all --seeds $(SEEDS) --keep results/break --json results/matrix.json --markdown results/matrix.md --html results/matrix.html
 
 .PHONY: matrix
-matrix: build ## copy the verdicts of make break into docs/matrix.json and docs/faults.md
+matrix: ## copy the verdicts of make break into docs/matrix.json and docs/faults.md
 	cp results/matrix.json docs/matrix.json
-	bin/oversell docs
+	$(GENERATE)
 
 # It unpacks the other databases into a cache folder, takes half an hour, and continues after an interruption.
 .PHONY: databases
@@ -138,13 +140,13 @@ databases: servers build ## run the hazards of the database on other versions of
 claims: servers build ## run every hazard on one strategy, SEEDS times: make claims strategy=redis; writes docs/matrix.json
 	@mkdir -p results
 	bin/oversell break --all $(strategy) --seeds $(SEEDS) --json results/claims.json
-	bin/oversell docs --record results/claims.json
+	$(GENERATE) claims results/claims.json
 
 .PHONY: explored
 explored: build ## run every schedule of two clients with each fault: make explored strategy=redis; writes docs/explored.json
 	@mkdir -p results
 	bin/oversell explore --all $(strategy) --limit 120s --json results/explored.json
-	bin/oversell docs --searches results/explored.json
+	$(GENERATE) searches results/explored.json
 
 .PHONY: bench
 bench: servers browser build ## compare our locks with other libraries, and the service with a direct loop: bench/RESULTS.md
@@ -165,8 +167,8 @@ adapted: servers ## put our own locks on trial as adapters, SEEDS times (3), and
 .PHONY: libraries
 libraries: SEEDS = 5
 libraries: servers browser build adapters ## put other libraries on trial, SEEDS times (5); make libraries library=redsync judges one
-	bin/oversell libraries --seeds $(SEEDS) $(library)
-	bin/oversell docs
+	$(GENERATE) libraries --seeds $(SEEDS) $(library)
+	$(GENERATE)
 
 # About 40 wrong locks and right ones, and twenty repeats of two of them.
 .PHONY: grades
@@ -194,10 +196,10 @@ topologies: servers build ## all strategies on Galera, Sentinel, a Redis cluster
 	bin/oversell break failover-cluster redis --fenced --seeds 12 -q
 
 .PHONY: incidents
-incidents: servers build ## repeat public bug reports about locks, with the versions of the reports: docs/incidents.md
+incidents: servers build ## repeat public bug reports about locks: docs/incidents.md; make incidents incident=ID repeats one
 	@sh adapters/incidents/build.sh
-	bin/oversell incidents
-	bin/oversell docs
+	$(GENERATE) incidents $(incident)
+	$(GENERATE)
 
 .PHONY: interop
 interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions
@@ -206,8 +208,8 @@ interop: servers build ## test locks shared with Java: Redisson and Curator, cur
 	cd interop && $(GO) test $(TAGS) -count=1 -timeout 20m -v .
 
 .PHONY: docs
-docs: build ## write the generated parts of README.md and docs/: tables, the matrix, recorded runs
-	bin/oversell docs
+docs: ## write the generated parts of README.md and docs/: tables, the matrix, recorded runs
+	$(GENERATE)
 
 # A measurement is discarded if other processes used the machine.
 .PHONY: record
@@ -219,26 +221,26 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 	  bin/oversell alone -- bin/oversell run $$s --runs 3 --quiet >results/scenario.txt || exit 1; \
 	  { echo $$s; grep '[│┌├└]' results/scenario.txt; } >>results/scenarios.txt; done
 	cp results/comparison.txt results/scenarios.txt docs/recorded
-	bin/oversell docs
+	$(GENERATE)
 
 .PHONY: course
 course: servers build ## run the commands of all lessons, and write their results into docs/course
-	bin/oversell course
+	$(GENERATE) course
 
 # Record again after a strategy has changed. With strategy=redis, the others keep their recordings.
 .PHONY: steps
 steps: servers build ## record every order of two clients' steps, 10 minutes; make steps strategy=redis records one
-	bin/oversell steps $(strategy)
+	$(GENERATE) steps $(strategy)
 
 .PHONY: timelines
-timelines: build ## keep one run of make break for each timeline of make site, in docs/recorded
-	bin/oversell docs --runs results/break
+timelines: ## keep one run of make break for each timeline of make site, in docs/recorded
+	$(GENERATE) runs results/break
 
 .PHONY: site
 site: build ## write pages that need no servers to results/site; open its index.html
 	rm -rf results/site
 	bin/oversell site results/site
-	bin/oversell libraries --pages results/site/libraries
+	$(GENERATE) pages results/site/libraries
 
 .PHONY: commands
 commands: servers build $(if $(ALL),adapters) ## run the commands of the documents; with ALL=1 also the slow ones

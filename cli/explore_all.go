@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
-	"oversell/lab/report"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 	"oversell/locks/explore"
@@ -95,59 +93,4 @@ func printRow(out io.Writer, r explore.Result, took time.Duration) {
 		schedules = "> " + schedules
 	}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8.1f\n", r.Strategy, r.Bounds, schedules, terminal.Number(r.Oversold), terminal.Number(r.Stalled), took.Seconds())
-}
-
-const recordedSearches = "docs/explored.json"
-
-// explored is the content of docs/explored.json.
-type explored struct {
-	Results []explore.Result `json:"results"`
-	// Sentences are for the pages and documents, by strategy.
-	Sentences map[string][]api.Text `json:"sentences"`
-}
-
-// recordSearches adds the results of a file of explore --all to docs/explored.json, in place of older
-// results of the same searches.
-func recordSearches(newer string) error {
-	old, err := readSearches()
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(newer) //nolint:gosec // the file that was named
-	if err != nil {
-		return err
-	}
-	var results []explore.Result
-	if err := json.Unmarshal(text, &results); err != nil {
-		return fmt.Errorf("%s: %w", newer, err)
-	}
-	x := explored{Sentences: map[string][]api.Text{}}
-	for _, card := range catalog.Cards() {
-		for _, t := range explore.Scopes(card) {
-			same := func(r explore.Result) bool { return r.Scope == t }
-			for _, all := range [][]explore.Result{results, old.Results} {
-				if i := slices.IndexFunc(all, same); i >= 0 {
-					found := all[i]
-					if found.Oversold == 0 { // a document shows no schedule of another harm
-						found.Shortest = nil
-					}
-					x.Results = append(x.Results, found)
-					break
-				}
-			}
-		}
-		if sentences := explore.Sentences(x.Results, card.ID); len(sentences) > 0 {
-			x.Sentences[card.ID] = sentences
-		}
-	}
-	return report.WriteFile(recordedSearches, func(w io.Writer) error { return report.WriteLines(w, x) })
-}
-
-func readSearches() (x explored, err error) {
-	text, err := os.ReadFile(recordedSearches)
-	if err != nil {
-		return x, err
-	}
-	err = json.Unmarshal(text, &x)
-	return x, err
 }

@@ -16,6 +16,7 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/grade"
+	"oversell/lab/matrix"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
@@ -262,7 +263,7 @@ func (g *grading) inject(ctx context.Context, lab *rig.Rig, required []grade.Req
 			g.results = append(g.results, result)
 			g.found[r.Name()] = grade.Finding{
 				Requirement: r.Name(), Checked: true, Met: result.Verdict == api.Safe,
-				Found: api.Text{EN: causeOf(result, "en"), ZH: causeOf(result, "zh")},
+				Found: api.Text{EN: matrix.Cause(result, "en"), ZH: matrix.Cause(result, "zh")},
 			}
 		}
 	}

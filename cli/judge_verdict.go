@@ -14,7 +14,6 @@ import (
 	"oversell/lab/matrix"
 	"oversell/lab/report"
 	"oversell/lab/terminal"
-	"oversell/lab/timeline"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
 )
@@ -33,26 +32,10 @@ func printVerdict(out io.Writer, r experiment.Result, width int) {
 		"contradicts": {EN: ", but the lock claims otherwise", ZH: "，与声明不符"},
 	}[matrix.Agreement(r)].In(lang)
 	line := fmt.Sprintf("%s %-*s  %s%s", matrix.Sign(r.Verdict), width, name, matrix.Word(r.Verdict).In(lang), agreement)
-	if cause := causeOf(r, lang); cause != "" {
+	if cause := matrix.Cause(r, lang); cause != "" {
 		line += api.Text{EN: ": ", ZH: "："}.In(lang) + cause
 	}
 	_, _ = fmt.Fprintln(out, screen.Paint(matrix.Sign(r.Verdict), screen.Wrap(line, width+4)))
-}
-
-// causeOf explains a run. A timeline shows the cause of a lost update, or what prevented it.
-func causeOf(r experiment.Result, lang string) string {
-	switch r.Hazard {
-	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
-		return r.Why.In(lang)
-	}
-	cause := timeline.Of(r.Recording).In(lang).Cause()
-	if cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken) {
-		return cause
-	}
-	if difference := matrix.Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {
-		return difference
-	}
-	return r.Why.In(lang)
 }
 
 // totals counts the hazards of a matrix.

@@ -189,7 +189,8 @@ func checkTraces(t *testing.T, path string) {
 		if !strings.HasSuffix(sale[0].Name, " /check/lock") {
 			continue
 		}
-		if valueOf(sale[0].Attributes, "oversell.outcome") != "sold" || !strings.HasPrefix(valueOf(sale[0].Resource, "service.instance.id"), "replica-") {
+		outcome, replica := valueOf(sale[0].Attributes, "oversell.outcome"), valueOf(sale[0].Resource, "service.instance.id")
+		if outcome != "sold" || !strings.HasPrefix(replica, "replica-") {
 			t.Errorf("the sale is %+v", sale[0])
 		}
 		number := regexp.MustCompile(` *\d+\.\d+ ms`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
+	"oversell/docs"
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
+	"oversell/lab/stepper"
 	"oversell/locks/catalog"
 )
 
@@ -17,8 +22,8 @@ func siteCommand() *cobra.Command {
 		Use:   "site FOLDER",
 		Short: "Write pages that need no servers: recorded steps, cards with their code, the fault matrix",
 		Long: `Writes a folder of pages that open from a file, for a class without servers. They send no
-requests. FOLDER/index.html is in English, FOLDER/zh/index.html in Chinese. Run the command in
-the folder of the repository: it reads docs/matrix.json and docs/recorded. ` + "`make steps`" + ` and
+requests. FOLDER/index.html is in English, FOLDER/zh/index.html in Chinese. They show what this
+program was built with, from docs/recorded and docs/matrix.json; ` + "`make steps`" + ` and
 ` + "`make timelines`" + ` record these again.`,
 		Example: `  oversell site results/site`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -45,13 +50,13 @@ the folder of the repository: it reads docs/matrix.json and docs/recorded. ` + "
 	}
 }
 
-// recordedSite returns the site of the recordings in docs.
+// recordedSite returns the site of the recordings in package docs.
 func recordedSite() (site dash.Site, err error) {
-	steps, errSteps := readSteps()
-	runs, errRuns := readRuns()
+	steps, errSteps := stepper.Recordings(docs.Steps)
+	runs, errRuns := experiment.RecordedRuns(docs.Runs)
 	site.Runs = runs
-	site.Matrix, site.About, err = readMatrix(recordedMatrix)
-	databases, errDatabases := readDatabases()
+	site.Matrix, site.About, err = matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
+	databases, errDatabases := matrix.ReadDatabases(bytes.NewReader(docs.Databases))
 	site.Databases = databases
 	if err := errors.Join(err, errSteps, errRuns, errDatabases); err != nil {
 		return site, err

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -11,15 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
-	"oversell/docs"
 	"oversell/lab/comparison"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 )
 
 func strategiesCommand() *cobra.Command {
-	var markdown bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "strategies [strategy]",
 		Short: "Print all strategies, or one strategy's card and the code that runs",
 		Args:  between(0, 1),
@@ -27,14 +23,7 @@ func strategiesCommand() *cobra.Command {
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cards := catalog.Cards()
-			switch {
-			case markdown && len(args) == 0:
-				var searches explored
-				if err := json.Unmarshal(docs.Explored, &searches); err != nil {
-					return fmt.Errorf("read the recorded searches: %w", err)
-				}
-				return printMarkdown(c.OutOrStdout(), cards, searches.Sentences, chinese())
-			case len(args) == 0:
+			if len(args) == 0 {
 				return printCatalogue(c.OutOrStdout(), cards, terminal.Of(c.OutOrStdout()), language())
 			}
 			chosen, err := comparison.Choose(cards, args, false)
@@ -45,70 +34,6 @@ func strategiesCommand() *cobra.Command {
 			return printCode(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/strategies.md")
-	return c
-}
-
-// printMarkdown prints the claims and summaries in docs/strategies.md, and what searches of all
-// schedules say. Links are relative to docs.
-func printMarkdown(w io.Writer, cards []api.Card, searches map[string][]api.Text, inChinese bool) error {
-	out := bufio.NewWriter(w)
-	header, yes := "| strategy | sells exactly | ends by itself | renewed | re-entrant | fence | in order |", "yes"
-	summary, broken := "- %s (%s): %s%s\n  - When to use it: %s\n", " *Broken by %s.*"
-	every := "  - All schedules:\n"
-	if inChinese {
-		header, yes = "| 策略 | 不超卖 | 会过期 | 自动续期 | 可重入 | 栅栏令牌 | 先来先得 |", "是"
-		summary, broken = "- %s（%s）：%s%s\n  - 何时使用：%s\n", "*会被 %s 打破。*"
-		every = "  - 所有调度：\n"
-	}
-	text := func(t api.Text) string {
-		if inChinese {
-			return t.ZH
-		}
-		return t.EN
-	}
-	fmt.Fprintf(out, "%s\n|---|:-:|:-:|:-:|:-:|:-:|:-:|\n", header)
-	for _, c := range cards {
-		fmt.Fprintf(out, "| %s |", link(c))
-		for _, claim := range []bool{c.Safe, c.Lease, c.Renews, c.Reentrant, c.Fenced, c.Fair} {
-			fmt.Fprintf(out, " %s |", map[bool]string{true: yes}[claim])
-		}
-		fmt.Fprintln(out)
-	}
-	fmt.Fprintln(out)
-	for _, c := range cards {
-		hazards := make([]string, len(c.Breaks))
-		for i, b := range c.Breaks {
-			hazards[i] = string(b.Hazard)
-		}
-		brokenBy := ""
-		if len(hazards) > 0 {
-			brokenBy = fmt.Sprintf(broken, strings.Join(hazards, ", "))
-		}
-		fmt.Fprintf(out, summary, link(c), c.Source, text(c.Summary), brokenBy, text(c.When))
-		if sentences := searches[c.ID]; len(sentences) > 0 {
-			fmt.Fprint(out, every)
-			for _, s := range sentences {
-				fmt.Fprintf(out, "    - %s\n", text(s))
-			}
-		}
-	}
-	fmt.Fprintln(out)
-	for _, c := range cards {
-		files, err := catalog.Source(c)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "[`%s`]: ../%s\n", c.ID, files[0].Name)
-	}
-	return out.Flush()
-}
-
-func link(c api.Card) string {
-	if c.Core {
-		return "**[`" + c.ID + "`]**"
-	}
-	return "[`" + c.ID + "`]"
 }
 
 // printCatalogue wraps the summaries in a terminal, and prints a line for each strategy in a pipe.

@@ -38,7 +38,8 @@ type tracing struct {
 // at path. With the default queue, a replica under load would drop spans.
 func allTraces(path string) []string {
 	return []string{
-		"TRACES_TO=" + path, "OTEL_TRACES_SAMPLER=parentbased_always_on", "OTEL_BSP_SCHEDULE_DELAY=200", "OTEL_BSP_MAX_QUEUE_SIZE=65536",
+		"TRACES_TO=" + path, "OTEL_TRACES_SAMPLER=parentbased_always_on",
+		"OTEL_BSP_SCHEDULE_DELAY=200", "OTEL_BSP_MAX_QUEUE_SIZE=65536",
 	}
 }
 

@@ -98,7 +98,9 @@ func TestTraces(t *testing.T) {
 	lab := rigtest.Start(t, rigtest.Guest(rig.Config{
 		MySQL: true, Redis: 1, Replicas: 1, Nginx: true, Token: "secret-token",
 		ReplicaArgs: []string{"--lease", "300ms"},
-		ReplicaEnv:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "TRACES_TO=" + file, "OTEL_BSP_SCHEDULE_DELAY=100"},
+		ReplicaEnv: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "TRACES_TO=" + file, "OTEL_BSP_SCHEDULE_DELAY=100",
+		},
 	}))
 	fill(t, lab)
 	const id, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -122,7 +124,9 @@ func TestTraces(t *testing.T) {
 			events += e.Name + " "
 		}
 	}
-	for parent, want := range map[string]string{"the caller": "POST /check/lock", "POST /check/lock": "acquire hold release", "hold": "UPDATE SELECT UPDATE"} {
+	for parent, want := range map[string]string{
+		"the caller": "POST /check/lock", "POST /check/lock": "acquire hold release", "hold": "UPDATE SELECT UPDATE",
+	} {
 		if got := strings.Join(children[parent], " "); got != want {
 			t.Errorf("the children of %q are %q, want %q", parent, got, want)
 		}

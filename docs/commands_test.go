@@ -152,7 +152,7 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A&lease=2s'":   lab,
 		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
 		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
-		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "bin/oversell docs --runs results/break"},
+		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "$(GENERATE) runs results/break"},
 		"make databases SEEDS=1": nightly("make databases SEEDS=1"),
 
 		"make build": quick, "make docs": quick, "make fmt": slow, "make demo": slow,

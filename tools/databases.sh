@@ -21,7 +21,7 @@ hazards=$hazards,operator-at-write,write-behind,restart,database-down
 fenced=pause,pause-at-read,starved,operator,operator-at-write
 
 # on NAME COMMAND... runs a command with this database first in PATH. Status 1 of oversell may be a
-# verdict that contradicts a card, and status 2 an inconclusive run: oversell docs reports both in the end.
+# verdict that contradicts a card, and status 2 an inconclusive run: docs/generate reports both in the end.
 on() (
 	[ "$1" = installed ] || PATH=$(tools/real-mysql.sh "$1"):$PATH
 	shift
@@ -77,4 +77,4 @@ for name in $there; do stale_read "$name"; done
 for run in 1 2 3; do
 	for name in $there; do compare "$name" "$run"; done
 done
-bin/oversell docs --databases "$results"
+go run -tags nomsgpack ./docs/generate databases "$results"

@@ -27,7 +27,7 @@ type Experiment struct {
 	// Default is the claim of every card that says nothing about the hazard.
 	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
-	Lab func(rig.Config) rig.Config
+	Lab     func(rig.Config) rig.Config
 	perform func(ctx context.Context, r *round) ([]Result, error)
 }
 

@@ -41,7 +41,7 @@ func polling() Experiment {
 	return Experiment{
 		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
 		Applies: func(c Card) bool { return lockers(c) && counted(c) },
-		perform:     measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
+		perform: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
 	}
 }
 

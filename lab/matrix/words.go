@@ -3,6 +3,7 @@ package matrix
 import (
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/timeline"
 )
 
 // verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
@@ -108,4 +109,20 @@ func Difference(r experiment.Result) api.Text {
 	default:
 		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d 件，库存减少 %d：没有丢失更新。", r.Sold, r.Taken)
 	}
+}
+
+// Cause explains a run. A timeline shows the cause of a lost update, or what prevented it.
+func Cause(r experiment.Result, lang string) string {
+	switch r.Hazard {
+	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
+		return r.Why.In(lang)
+	}
+	cause := timeline.Of(r.Recording).In(lang).Cause()
+	if cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken) {
+		return cause
+	}
+	if difference := Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {
+		return difference
+	}
+	return r.Why.In(lang)
 }

@@ -52,18 +52,6 @@ func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	runs := 0
 	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
 	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", runs, about.Date, about.Machine, about.Versions)
-	if err := m.WriteTables(out); err != nil {
-		return err
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the matrix: %w", err)
-	}
-	return nil
-}
-
-// WriteTables writes the tables of WriteMarkdown alone.
-func (m Matrix) WriteTables(w io.Writer) error {
-	out := bufio.NewWriter(w)
 	left := slices.Clone(m.Hazards)
 	for _, p := range parts() {
 		left = slices.DeleteFunc(left, func(hazard string) bool { return slices.Contains(p.hazards, hazard) })

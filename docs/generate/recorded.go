@@ -1,7 +1,8 @@
-package cli
+package main
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func readRuns() (runs []experiment.Result, err error) {
 }
 
 // recordRuns adds a run for each summary in the folder of break --keep, in place of older ones.
-func recordRuns(folder string) error {
+func recordRuns(_ context.Context, folder string) error {
 	runs, err := readRuns()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -11,30 +11,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oversell/lab/comparison"
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
 	"oversell/locks/catalog"
 )
 
-// stepsCommand records the steps for make site. Only developers need this command.
+// stepsCommand records the steps for make site: make steps.
 func stepsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "steps [strategy...]",
-		Short:  "Record every order of the steps of two clients in " + recordedSteps,
-		Hidden: true,
+		Use:   "steps [strategy...]",
+		Short: "Record every order of the steps of two clients in " + recordedSteps,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkStrategies(args); err != nil {
-				return usage("steps: %w", err)
+			if _, err := comparison.Choose(catalog.Cards(), args, false); err != nil {
+				return err
 			}
-			ctx, errOut := cmd.Context(), cmd.ErrOrStderr()
-			started, err := startLab(ctx, false, errOut, func(cfg *rig.Config) {
-				cfg.Log, cfg.Nginx, cfg.Replicas = nil, false, 2
+			started, err := startLab(cmd.Context(), func(cfg *rig.Config) {
+				cfg.Nginx, cfg.Replicas = false, 2
 				cfg.ReplicaArgs = []string{"--lease", "10m"} // no lease must end during a round
 			})
 			if err != nil {
-				return ended(ctx, fmt.Errorf("steps: %w", err))
+				return err
 			}
-			return ended(ctx, errors.Join(recordSteps(ctx, started.Addresses(), args, errOut), started.Close()))
+			return errors.Join(recordSteps(cmd.Context(), started.Addresses(), args, cmd.ErrOrStderr()), started.Close())
 		},
 	}
 }

@@ -1,10 +1,12 @@
-package cli
+package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,7 +23,7 @@ import (
 
 // library is an entry of the list of libraries on trial.
 type library struct {
-	ID       string // of its files and of its section in docs/libraries.md
+	ID       string // of its files in docs/libraries
 	Command  string // of its adapter: a program and its arguments, separated by spaces
 	Language string
 }
@@ -32,37 +34,36 @@ const (
 	libraryResults = "results/libraries" // all recordings, and a page for each library
 )
 
-// librariesCommand puts all libraries on trial. Only developers need this command: make libraries.
+// librariesCommand puts all libraries on trial, or those with the ids: make libraries.
 func librariesCommand() *cobra.Command {
-	seeds, pages := 1, ""
+	seeds := 1
 	cmd := &cobra.Command{
-		Use:    "libraries [flags] [ID...]",
-		Short:  "Judge the libraries of " + libraryList + ", and keep the verdicts in " + libraryFolder,
-		Hidden: true,
+		Use:   "libraries [flags] [ID...]",
+		Short: "Judge the libraries of " + libraryList + ", and keep the verdicts in " + libraryFolder,
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			if pages != "" {
-				return writeLibraryPages(pages)
-			}
-			chosen, err := chooseLibraries(ids)
-			if err != nil {
-				return usage("libraries: %w", err)
-			}
-			for _, folder := range []string{libraryFolder, libraryResults} {
-				if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // documents, which everybody may read
-					return fmt.Errorf("libraries: %w", err)
-				}
-			}
-			for _, l := range chosen {
-				if err := l.judge(cmd, seeds); err != nil {
-					return err
-				}
-			}
-			return nil
+			return judgeLibraries(cmd.Context(), program, ids, seeds)
 		},
 	}
 	cmd.Flags().IntVar(&seeds, "seeds", seeds, "number of rounds; results of earlier rounds are kept")
-	cmd.Flags().StringVar(&pages, "pages", "", "judge nothing, but write pages with the timelines of the recorded runs to `FOLDER`")
 	return cmd
+}
+
+func judgeLibraries(ctx context.Context, program string, ids []string, seeds int) error {
+	chosen, err := chooseLibraries(ids)
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{libraryFolder, libraryResults} {
+		if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // documents, which everybody may read
+			return err
+		}
+	}
+	for _, l := range chosen {
+		if err := l.judge(ctx, program, seeds); err != nil {
+			return fmt.Errorf("%s: %w", l.ID, err)
+		}
+	}
+	return nil
 }
 
 // chooseLibraries returns the entries of the list with these ids, or all without ids.
@@ -88,30 +89,30 @@ func chooseLibraries(ids []string) (chosen []library, err error) {
 
 // judge runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
 // experiment failed, and the earlier verdicts stay.
-func (l library) judge(cmd *cobra.Command, seeds int) error {
+func (l library) judge(ctx context.Context, program string, seeds int) error {
 	before := l.written()
-	cmd.Printf("\n== %s: %s\n", l.ID, l.Command)
+	_, _ = fmt.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)
 	args := []string{
-		os.Args[0], "judge", // the published command must not name a folder of one machine
-		"-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
+		"judge", "-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
 		"--json", l.file(".json"), "--html", results + ".html", "--",
 	}
-	var failed *exit
-	if err := runChild(cmd, append(args, strings.Fields(l.Command)...)); err != nil && (!errors.As(err, &failed) || failed.status != 1) {
+	// Not ended by ctx: the terminal sends Ctrl-C to the child, too, which then ends its lab.
+	args = append(args, strings.Fields(l.Command)...)
+	child := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // of the list
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	var failed *exec.ExitError
+	if err := child.Run(); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 1) {
 		return err
 	}
-	if err := cmd.Context().Err(); err != nil {
-		return &exit{130, err}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if !l.written().After(before) {
-		cmd.PrintErrf("libraries: %s has no new verdicts\n", l.ID)
+		_, _ = fmt.Fprintln(os.Stderr, l.ID, "has no new verdicts")
 		return nil
 	}
-	if err := l.keepRecordings(results); err != nil {
-		return fmt.Errorf("libraries: %s: %w", l.ID, err)
-	}
-	return nil
+	return l.keepRecordings(results)
 }
 
 // written returns the time at which the verdicts were written, and the zero time without verdicts.

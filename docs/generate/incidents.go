@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -57,31 +57,29 @@ const (
 	incidentLimit   = 2 * time.Minute // of a trial
 )
 
-// incidentsCommand repeats all incidents. Only developers need this command: make incidents.
+// incidentsCommand repeats all incidents, or those with the ids: make incidents.
 func incidentsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "incidents [ID...]",
-		Short:  "Repeat the bug reports of " + incidentList + ", and compare with what they say",
-		Hidden: true,
+		Use:   "incidents [ID...]",
+		Short: "Repeat the bug reports of " + incidentList + ", and compare with what they say",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			chosen, err := chooseIncidents(ids)
 			if err != nil {
-				return usage("incidents: %w", err)
+				return err
 			}
-			ctx := cmd.Context()
-			lab, err := startLab(ctx, false, cmd.ErrOrStderr(), func(cfg *rig.Config) { cfg.Replicas, cfg.Nginx = 0, false })
+			lab, err := startLab(cmd.Context(), func(cfg *rig.Config) { cfg.Replicas, cfg.Nginx = 0, false })
 			if err != nil {
-				return ended(ctx, fmt.Errorf("incidents: %w", err))
+				return err
 			}
-			record, wrong, err := repeat(ctx, lab.Addresses(), chosen, cmd.OutOrStdout())
+			record, wrong, err := repeat(cmd.Context(), lab.Addresses(), chosen, cmd.OutOrStdout())
 			if err = errors.Join(err, lab.Close()); err != nil {
-				return ended(ctx, fmt.Errorf("incidents: %w", err))
+				return err
 			}
 			if len(ids) == 0 {
 				err = keepIncidents(record)
 			}
 			if err == nil && wrong > 0 {
-				err = &exit{1, fmt.Errorf("incidents: %d trials did not find what the list says", wrong)}
+				err = fmt.Errorf("%d trials did not find what the list says", wrong)
 			}
 			return err
 		},

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bufio"
@@ -45,7 +45,7 @@ func writeIncidents(w io.Writer) error {
 			sign := map[string]string{"red": "✗", "green": "✓"}[r.Found]
 			_, _ = fmt.Fprintf(out, "- %s %s\n", sign, r.Sentence)
 		}
-		_, _ = fmt.Fprintf(out, "\nRepeat it: `bin/oversell incidents %s`.\n", e.ID)
+		_, _ = fmt.Fprintf(out, "\nRepeat it: `make incidents incident=%s`.\n", e.ID)
 	}
 	return out.Flush()
 }

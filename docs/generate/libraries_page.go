@@ -1,9 +1,10 @@
-package cli
+package main
 
 import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,20 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/report"
+	"oversell/locks/adapter"
 )
+
+// judgedPage has what oversell judge --json has written about a lock.
+type judgedPage struct {
+	Date, Machine, Versions, Command string
+	Hello                            adapter.Hello
+	Totals                           struct {
+		Hazards, Checks int
+		ChecksFailed    int `json:"checks_failed"`
+	}
+	Contract []struct{ Check, Claimed, Failed string }
+	matrix.Matrix
+}
 
 // judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
 type judgedLibrary struct {
@@ -57,31 +71,88 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 	return all, nil
 }
 
-// writeLibraries prints a list of the libraries, the tables of all verdicts, and a section for each library.
+// column is a library in the table of all verdicts, with or without its fencing token.
+type column struct {
+	judgedLibrary
+	row matrix.Row
+}
+
+func columns(all []judgedLibrary) (columns []column) {
+	for _, j := range all {
+		for _, row := range j.Rows {
+			columns = append(columns, column{j, row})
+		}
+		if len(j.Rows) == 0 {
+			columns = append(columns, column{judgedLibrary: j})
+		}
+	}
+	return columns
+}
+
+// writeLibraries prints a list of the libraries, and a table of all verdicts.
 func writeLibraries(w io.Writer) error {
 	all, err := judgedLibraries()
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	_, _ = fmt.Fprint(out, "| | library | language | servers | contract | seeds |\n|---|---|---|---|---|--:|\n")
-	var m matrix.Matrix
-	var sections []string
-	for _, j := range all {
-		m.Record(j.Matrix)
-		h := j.Hello
-		sections = append(sections, fmt.Sprintf("[%s](#%s)", j.ID, j.ID))
-		_, _ = fmt.Fprintf(out, "| `%s` | %s | %s | %s | %d of %d | %d |\n", j.ID, strings.TrimSpace(h.Library+" "+h.Version),
-			h.Language, strings.Join(h.Backends, ", "), j.Totals.Checks-j.Totals.ChecksFailed, j.Totals.Checks, j.seeds())
+	_, _ = fmt.Fprint(out, "| | id | library | language | servers | contract | seeds |\n|--:|---|---|---|---|---|--:|\n")
+	columns := columns(all)
+	var links string
+	var m matrix.Matrix // for the order of the hazards
+	for i, c := range columns {
+		h, name := c.Hello, fmt.Sprintf("[%s]", c.ID)
+		if c.row.Fenced {
+			name += " with the fence"
+		} else {
+			links += fmt.Sprintf("[%s]: libraries/%s.md\n", c.ID, c.ID)
+		}
+		_, _ = fmt.Fprintf(out, "|%d| %s | %s | %s | %s | %d/%d | %d |\n",
+			i+1, name, strings.TrimSpace(h.Library+" "+h.Version), h.Language, strings.Join(h.Backends, ", "), c.Totals.Checks-c.Totals.ChecksFailed, c.Totals.Checks, c.seeds())
+		m.Record(c.Matrix)
 	}
-	_, _ = fmt.Fprintf(out, "\nThe sentences and commands: %s.\n", strings.Join(sections, ", "))
-	if err := m.WriteTables(out); err != nil {
-		return err
+	_, _ = fmt.Fprint(out, "\n| |")
+	for i := range columns {
+		_, _ = fmt.Fprintf(out, "%d|", i+1)
 	}
-	for _, j := range all {
-		j.write(out)
+	_, _ = fmt.Fprintf(out, "\n|---|%s\n", strings.Repeat(":-:|", len(columns)))
+	for _, hazard := range m.Hazards {
+		_, _ = fmt.Fprintf(out, "| %s |", hazard)
+		for _, c := range columns {
+			_, _ = fmt.Fprintf(out, "%s|", letter(c.row.Summaries[hazard].Verdict))
+		}
+		_, _ = fmt.Fprintln(out)
 	}
+	_, _ = fmt.Fprintf(out, "\n%s", links)
 	return out.Flush()
+}
+
+// letter stands for a verdict in the table. It tells apart what matrix.Sign does not.
+func letter(v api.Verdict) string {
+	switch v {
+	case "":
+		return " "
+	case api.Stalled:
+		return "s"
+	case api.Aborted:
+		return "a"
+	case api.Wasteful:
+		return "w"
+	}
+	return matrix.Sign(v)
+}
+
+// writeLibraryDocuments writes a document for each library, beside its verdicts.
+func writeLibraryDocuments() error {
+	all, err := judgedLibraries()
+	for _, j := range all {
+		err = errors.Join(err, report.WriteFile(j.file(".md"), func(w io.Writer) error {
+			out := bufio.NewWriter(w)
+			j.write(out)
+			return out.Flush()
+		}))
+	}
+	return err
 }
 
 // seeds returns the smallest number of runs of a hazard.
@@ -96,14 +167,16 @@ func (j judgedLibrary) seeds() (least int) {
 	return least
 }
 
-// write prints the section of the library.
+// write prints the document of the library.
 func (j judgedLibrary) write(out io.Writer) {
 	h := j.Hello
-	_, _ = fmt.Fprintf(out, "\n### %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n", j.ID,
+	_, _ = fmt.Fprintf(out, "# %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n", j.ID,
 		strings.TrimSpace(h.Library+" "+h.Version), h.Document, j.Date, j.Machine, j.Versions)
+	_, _ = fmt.Fprint(out, "[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n")
 	for _, o := range j.Contract {
 		if o.Failed != "" {
-			_, _ = fmt.Fprintf(out, "- contract, `%s`: expected: %s. Found: %s.\n", o.Check, o.Claimed, strings.TrimSuffix(oneLine(o.Failed), "."))
+			_, _ = fmt.Fprintf(out, "- contract, `%s`: expected: %s. Found: %s.\n",
+				o.Check, o.Claimed, strings.TrimSuffix(oneLine(o.Failed), "."))
 		}
 	}
 	var survived []string
@@ -113,6 +186,12 @@ func (j judgedLibrary) write(out io.Writer) {
 			name := "`" + hazard + "`"
 			if row.Fenced {
 				name += " with the fence"
+			}
+			switch {
+			case s.Claim != experiment.Silent && s.Agrees:
+				name += " (as the lock claims)"
+			case s.Claim != experiment.Silent:
+				name += " (the lock claims otherwise)"
 			}
 			switch {
 			case ok && s.Failed+s.Inconclusive > 0:
@@ -126,9 +205,11 @@ func (j judgedLibrary) write(out io.Writer) {
 		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", matrix.Sign(api.Safe), strings.Join(survived, ", "), api.Safe)
 	}
 	if j.Totals.Hazards > 0 {
-		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/%s --hazard HAZARD -- %s`.\n", "oversell judge", j.command())
+		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/oversell judge --hazard HAZARD -- %s`.\n", j.command())
 	} else {
-		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Totals, j.command())
+		_, _ = fmt.Fprintf(out, "\n%d of %d checks of the contract failed. No hazard was injected: the other checks and "+
+			"the hazards need a lock that passes this check. Repeat it: `bin/oversell contract -- %s`.\n",
+			j.Totals.ChecksFailed, j.Totals.Checks, j.command())
 	}
 }
 
@@ -143,7 +224,7 @@ func (j judgedLibrary) sentence(row matrix.Row, hazard string, s matrix.Summary)
 	why, command := s.Why.EN, s.Command
 	for _, r := range j.runs {
 		if r.Hazard == hazard && r.Fenced == row.Fenced {
-			why, command = causeOf(r, "en"), r.Repeat()
+			why, command = matrix.Cause(r, "en"), r.Repeat()
 		}
 	}
 	times := fmt.Sprintf("in %d of %d runs", cmp.Or(s.Failed, s.Inconclusive), s.Runs)
@@ -160,7 +241,7 @@ func writeLibraryPages(folder string) error {
 		err = os.MkdirAll(folder, 0o755) //nolint:gosec // pages, which everybody may read
 	}
 	if err != nil {
-		return fmt.Errorf("libraries: %w", err)
+		return err
 	}
 	for _, j := range all {
 		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.judgedPage.Command}

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -17,24 +17,19 @@ import (
 	"oversell/lab/rig"
 )
 
-// courseCommand records the lessons. Only developers need this command: classes use the page.
+// courseCommand records the lessons: make course.
 func courseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "course [lesson...]",
-		Short:  "Run the commands of the lessons in docs/course, and write their results into the lessons",
-		Hidden: true,
+		Use:   "course [lesson...]",
+		Short: "Run the commands of the lessons in docs/course, and write their results into the lessons",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			err := recordCourse(cmd.Context(), names, cmd.ErrOrStderr())
-			if err != nil {
-				err = fmt.Errorf("course: %w", err)
-			}
-			return ended(cmd.Context(), err)
+			return recordCourse(cmd.Context(), names, cmd.ErrOrStderr())
 		},
 	}
 }
 
 func recordCourse(ctx context.Context, names []string, progress io.Writer) (err error) {
-	lab, err := startLab(ctx, true, progress, func(*rig.Config) {})
+	lab, err := startLab(ctx, func(*rig.Config) {})
 	if err != nil {
 		return err
 	}
@@ -68,7 +63,7 @@ func recordCourse(ctx context.Context, names []string, progress io.Writer) (err 
 
 func recorderFor(ctx context.Context, lab *rig.Rig, progress io.Writer) (r course.Recorder, err error) {
 	addrs := lab.Addresses()
-	r.Program, err = os.Executable()
+	r.Program, err = filepath.Abs(program)
 	if err != nil {
 		return r, err
 	}
