@@ -215,10 +215,10 @@ docs: ## write the generated parts of README.md and docs/: tables, the matrix, r
 .PHONY: record
 record: servers build ## measure the comparison and the scenarios on a quiet machine, and write them into the documents
 	@mkdir -p results
-	COLUMNS=100 bin/oversell alone -- bin/oversell run --jmeter >results/comparison.txt
+	COLUMNS=100 $(GENERATE) alone -- bin/oversell run --jmeter >results/comparison.txt
 	@: >results/scenarios.txt
 	for s in coupon tickets flash recharge grain; do \
-	  bin/oversell alone -- bin/oversell run $$s --runs 3 --quiet >results/scenario.txt || exit 1; \
+	  $(GENERATE) alone -- bin/oversell run $$s --runs 3 --quiet >results/scenario.txt || exit 1; \
 	  { echo $$s; grep '[│┌├└]' results/scenario.txt; } >>results/scenarios.txt; done
 	cp results/comparison.txt results/scenarios.txt docs/recorded
 	$(GENERATE)

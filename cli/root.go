@@ -119,7 +119,7 @@ func rootCommand(program string) *cobra.Command {
 	root.SetHelpFunc(writeHelp)
 	root.SetUsageFunc(writeUsage)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand(), aloneCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
 	root.AddCommand(clientCommands()...)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

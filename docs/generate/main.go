@@ -56,7 +56,7 @@ func rootCommand() *cobra.Command {
 			},
 		})
 	}
-	root.AddCommand(librariesCommand(), incidentsCommand(), stepsCommand(), courseCommand())
+	root.AddCommand(librariesCommand(), incidentsCommand(), stepsCommand(), courseCommand(), aloneCommand())
 	root.AddCommand(&cobra.Command{
 		Use: "pages FOLDER", Short: "Write a page for each library, with its timelines, to FOLDER", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return writeLibraryPages(args[0]) },

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// aloneCommand, for make record, fails if other processes used more than a tenth of the CPU.
+func aloneCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "alone -- COMMAND [ARGUMENT...]",
+		Short: "Run a command, and fail if other processes took more than a tenth of the cores",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			before, failed := readTimes()
+			// Not ended by the context: the terminal sends Ctrl-C to the command, too.
+			child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
+			child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+			if err := child.Run(); err != nil {
+				return err
+			}
+			after, err := readTimes()
+			if err = errors.Join(failed, err); err != nil {
+				cmd.PrintErrln("alone: cannot measure the load of other processes:", err)
+				return nil
+			}
+			var own syscall.Rusage // used by the command and its descendants
+			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
+				return fmt.Errorf("read the CPU time of the command: %w", err)
+			}
+			others := shareOfOthers(before, after, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
+			if err := checkQuiet(others); err != nil {
+				return err
+			}
+			cmd.PrintErrf("alone: other processes took %.0f %% of the cores\n", 100*others)
+			return nil
+		},
+	}
+}
