@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/load"
+	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
 	"oversell/lab/terminal"
@@ -98,11 +98,7 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 	if len(results) > 1 {
 		err = errors.Join(err, scenario.Table(text, results, terminal.Of(text)))
 	}
-	writers := map[string]func(io.Writer) error{"json": func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(results)
-	}}
+	writers := map[string]func(io.Writer) error{"json": func(w io.Writer) error { return report.JSON(w, results) }}
 	return errors.Join(err, f.files.write(writers, out, errOut), closeLab())
 }
 

@@ -407,19 +407,6 @@ func runSweep(t *testing.T, binary string) {
 	}
 }
 
-// TestRunOwnLab runs without --target.
-func TestRunOwnLab(t *testing.T) {
-	rigtest.Nightly(t, "TestRunDeployment of ./cli")
-	t.Parallel()
-	r := runProgram(t, built(), "mutex", "--replicas", "1", "--clients", "5", "--loops", "5", "--json", "-")
-	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 25 || all[0].Lost != 0 {
-		t.Errorf("status %d, %+v, stderr %s", r.status, all, r.err)
-	}
-	if !strings.Contains(r.err, "no update lost, as its card says for one replica") {
-		t.Errorf("stderr %s", r.err)
-	}
-}
-
 // TestRunDeployment checks that with --delay every sale takes longer than without, and that the report
 // has the two conditions. A sale awaits at least two answers of servers. The second run has a lab of its own.
 func TestRunDeployment(t *testing.T) {

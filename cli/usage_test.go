@@ -65,10 +65,8 @@ func TestWrongUsage(t *testing.T) {
 		"dash x":                    `dash: unexpected argument "x"`,
 		"serve x":                   `serve: unexpected argument "x"`,
 		"migrate x":                 `migrate: unexpected argument "x"`,
-		"docs x":                    `docs: unexpected argument "x"`,
 		"probe":                     "probe: an argument is missing",
 		"reap":                      "reap: an argument is missing",
-		"alone":                     "alone: requires at least 1 arg",
 		"site":                      "site: name one folder",
 		"mysql --lab":               "mysql: --lab: name the file",
 		// No lab may start for an invalid number.

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// JSON writes the results or curves as one array, which is empty for nil.
-func JSON[T Result | Curve](w io.Writer, all []T) error {
+// JSON writes results as one array, which is empty for nil.
+func JSON[T any](w io.Writer, all []T) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
