@@ -68,7 +68,7 @@ held, or a run could not be completed; 2 for a wrong command line; 130 after Ctr
 	f.StringSliceVar(&flags.lab.Replicas, "replicas", nil, "`URLS` of the replicas of the lab at --target, separated by commas")
 	addToken(f, &flags.lab.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	flags.files.add(f, "json", "write the results to `FILE`, an array of objects; - means stdout")
-	_ = cmd.RegisterFlagCompletionFunc("guard", offer(func([]string) []cobra.Completion { return ids }))
+	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(ids, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -18,7 +18,6 @@ import (
 	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/rig"
-	"oversell/lab/suggest"
 	"oversell/lab/terminal"
 )
 
@@ -31,6 +30,8 @@ type incident struct {
 	Language   string
 	Trials     []incidentTrial
 }
+
+func (i incident) id() string { return i.ID }
 
 // incidentTrial runs the program of an incident with one version of the library. It ends with 0 if
 // the fault does not show (green), and with 1 if it does (red). Its last line is a sentence.
@@ -63,7 +64,7 @@ func incidentsCommand() *cobra.Command {
 		Use:   "incidents [ID...]",
 		Short: "Repeat the bug reports of " + incidentList + ", and compare with what they say",
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			chosen, err := chooseIncidents(ids)
+			chosen, err := choose[incident](incidentList, "incident", ids)
 			if err != nil {
 				return err
 			}
@@ -84,32 +85,6 @@ func incidentsCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-func incidents() (all []incident, err error) {
-	list, err := os.ReadFile(incidentList)
-	if err == nil {
-		err = json.Unmarshal(list, &all)
-	}
-	return all, err
-}
-
-// chooseIncidents returns the entries of the list with these ids, or all without ids.
-func chooseIncidents(ids []string) ([]incident, error) {
-	all, err := incidents()
-	if err != nil || len(ids) == 0 {
-		return all, err
-	}
-	known := make([]string, len(all))
-	for i, e := range all {
-		known[i] = e.ID
-	}
-	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return nil, &suggest.Unknown{Kind: "incident", Name: id, Known: known}
-		}
-	}
-	return slices.DeleteFunc(all, func(e incident) bool { return !slices.Contains(ids, e.ID) }), nil
 }
 
 // repeat runs the trials one after the other: some of them pause a server. It counts those that

@@ -11,7 +11,7 @@ import (
 
 // writeIncidents prints a table of the incidents, and a section for each.
 func writeIncidents(w io.Writer) error {
-	all, err := incidents()
+	all, err := choose[incident](incidentList, "incident", nil)
 	if err != nil {
 		return err
 	}

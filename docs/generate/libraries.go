@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
-	"oversell/lab/suggest"
 )
 
 // library is an entry of the list of libraries on trial.
@@ -27,6 +24,8 @@ type library struct {
 	Command  string // of its adapter: a program and its arguments, separated by spaces
 	Language string
 }
+
+func (l library) id() string { return l.ID }
 
 const (
 	libraryList    = "adapters/libraries.json"
@@ -49,7 +48,7 @@ func librariesCommand() *cobra.Command {
 }
 
 func judgeLibraries(ctx context.Context, program string, ids []string, seeds int) error {
-	chosen, err := chooseLibraries(ids)
+	chosen, err := choose[library](libraryList, "library", ids)
 	if err != nil {
 		return err
 	}
@@ -64,27 +63,6 @@ func judgeLibraries(ctx context.Context, program string, ids []string, seeds int
 		}
 	}
 	return nil
-}
-
-// chooseLibraries returns the entries of the list with these ids, or all without ids.
-func chooseLibraries(ids []string) (chosen []library, err error) {
-	list, err := os.ReadFile(libraryList)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(list, &chosen); err != nil || len(ids) == 0 {
-		return chosen, err
-	}
-	known := make([]string, len(chosen))
-	for i, l := range chosen {
-		known[i] = l.ID
-	}
-	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return nil, &suggest.Unknown{Kind: "library", Name: id, Known: known}
-		}
-	}
-	return slices.DeleteFunc(chosen, func(l library) bool { return !slices.Contains(ids, l.ID) }), nil
 }
 
 // judge runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
