@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"oversell/lab/rig/rigtest"
 )
 
 // TestDashCommand serves the page for testLab until Ctrl-C.
@@ -24,10 +22,9 @@ func TestDashCommand(t *testing.T) {
 	if at == nil || at[1] != addrs.Target {
 		t.Fatalf("it printed %q, %v", line, err)
 	}
-	rigtest.Eventually(t, "the page", func() (bool, string) {
-		text, err := getText(t.Context(), "http://"+at[2]+"/")
-		return err == nil && strings.Contains(text, "<html"), text
-	})
+	if text := page(t, "http://"+at[2]+"/"); !strings.Contains(text, "<html") {
+		t.Errorf("the page: %s", text)
+	}
 	must(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after Ctrl-C: %v", err)

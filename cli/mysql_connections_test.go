@@ -1,13 +1,11 @@
 package cli_test
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"database/sql"
 	"encoding/pem"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -143,20 +141,6 @@ func awaitMySQL(t *testing.T, base, want string) {
 		now := readiness(t, base)["mysql"]
 		return strings.HasPrefix(now, want), now
 	})
-}
-
-func getText(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	return string(text), err
 }
 
 // sellThrough sells with a statement, a transaction, a lock of the session and a lock in a table.

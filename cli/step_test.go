@@ -37,15 +37,3 @@ func TestStepCommand(t *testing.T) {
 		}
 	}
 }
-
-func TestStepBadCommandLine(t *testing.T) {
-	t.Parallel()
-	binary := built()
-	for _, args := range [][]string{{"step"}, {"step", "nonsense"}, {"step", "none", "mutex"}, {"step", "none", "--pace", "slow"}, {"step", "none", "--lease", "1ms"}} {
-		cmd := exec.CommandContext(t.Context(), binary, args...)
-		out, _ := cmd.CombinedOutput()
-		if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "oversell: ") {
-			t.Errorf("%v: exit status %d, %s", args, status, out)
-		}
-	}
-}
