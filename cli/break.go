@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"oversell/lab/backend"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
-	"oversell/lab/report"
 	"oversell/lab/rig"
 	"oversell/lab/terminal"
 	"oversell/locks/catalog"
@@ -152,14 +148,7 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}
-	servers := make([]string, 0, len(versions))
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		servers = append(servers, name+" "+versions[name])
-	}
-	machine := report.ThisMachine(ctx)
-	about := matrix.About{
-		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "), Command: f.command,
-	}
+	about := matrix.Now(ctx, versions, f.command)
 	text := f.files.textOutput(out, errOut)
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"oversell/api"
 	"oversell/lab/experiment"
@@ -133,22 +130,15 @@ func (v *judgement) conclude(ctx context.Context, store *experiment.ResultStore,
 }
 
 func (v *judgement) about(ctx context.Context) matrix.About {
-	var servers []string
-	for _, name := range slices.Sorted(maps.Keys(v.versions)) {
-		servers = append(servers, name+" "+v.versions[name])
-	}
-	machine := report.ThisMachine(ctx)
+	about := matrix.Now(ctx, v.versions, v.flags.typed)
 	failed, _ := failedChecks(v.contract)
-	contract := fmt.Sprintf("%d of %d checks failed", failed, len(v.contract))
+	about.Contract, about.Load = fmt.Sprintf("%d of %d checks failed", failed, len(v.contract)), loadSentence(v.load)
 	for _, o := range v.contract {
 		if o.Failed != "" {
-			contract += fmt.Sprintf("; %s: %s", o.Check, o.Failed)
+			about.Contract += fmt.Sprintf("; %s: %s", o.Check, o.Failed)
 		}
 	}
-	return matrix.About{
-		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Versions: strings.Join(servers, ", "),
-		Command: v.flags.typed, Contract: contract, Load: loadSentence(v.load),
-	}
+	return about
 }
 
 // judgedPage has all verdicts on one lock.

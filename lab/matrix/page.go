@@ -1,15 +1,19 @@
 package matrix
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"oversell/lab/experiment"
+	"oversell/lab/report"
 	"oversell/lab/timeline"
 )
 
@@ -23,6 +27,19 @@ type About struct {
 	Contract string
 	// Load is the result of its load. It may be empty.
 	Load string
+}
+
+// Now returns the conditions of results of this machine, on servers with these versions.
+func Now(ctx context.Context, versions map[string]string, command string) About {
+	var servers []string
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		servers = append(servers, name+" "+versions[name])
+	}
+	machine := report.ThisMachine(ctx)
+	return About{
+		Date: time.Now().Format(time.DateOnly), Machine: machine.String(),
+		Versions: strings.Join(servers, ", "), Command: command,
+	}
 }
 
 type page struct {
