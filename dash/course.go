@@ -53,14 +53,11 @@ func (t *trialState) Done() bool { return t.Begun && !t.Running && !t.Stopped &&
 const maxOutput = 40_000 // bytes of what a trial's commands print
 
 func newCoursePage(s *Server) *coursePage {
-	p := &coursePage{s: s, lessons: map[string][]course.Lesson{}, trials: map[string][]*trialState{}}
-	for _, lang := range course.Languages() {
-		lessons, err := course.Lessons(docs.Course, lang)
-		if err != nil {
-			panic(err) // a test reads the embedded lessons
-		}
-		p.lessons[lang] = lessons
+	lessons, err := lessonsByLanguage()
+	if err != nil {
+		panic(err) // a test reads the embedded lessons
 	}
+	p := &coursePage{s: s, lessons: lessons, trials: map[string][]*trialState{}}
 	for i, l := range p.lessons["en"] {
 		p.trials[l.Name] = p.trialsOf(i)
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
@@ -75,6 +72,18 @@ func newCoursePage(s *Server) *coursePage {
 	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
 	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
+}
+
+func lessonsByLanguage() (map[string][]course.Lesson, error) {
+	lessons := map[string][]course.Lesson{}
+	for _, lang := range course.Languages() {
+		all, err := course.Lessons(docs.Course, lang)
+		if err != nil {
+			return nil, err
+		}
+		lessons[lang] = all
+	}
+	return lessons, nil
 }
 
 func (p *coursePage) trialsOf(lesson int) (all []*trialState) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/lab/course"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/stepper"
@@ -33,8 +34,6 @@ type Site struct {
 	Databases  matrix.Databases
 	// Runs are recorded runs for the timelines, at most one for each summary of Matrix.
 	Runs []experiment.Result
-	// Pages are more pages, such as lessons. If one of them is course/index.html, the menu has it.
-	Pages []SitePage
 }
 
 // SiteStrategy is a strategy with its code and its recorded steps.
@@ -44,18 +43,10 @@ type SiteStrategy struct {
 	Steps stepper.Graph
 }
 
-// SitePage is a page with its content in both languages. The file of the Chinese page is zh/Path.
-type SitePage struct {
-	Path   string // such as course/01-overselling.html
-	Title  Text
-	EN, ZH template.HTML
-}
-
 // place is the place of a page in a site.
 type place struct {
-	file   string // from the folder of the language
-	lang   string
-	course bool // the site has a course
+	file string // from the folder of the language
+	lang string
 }
 
 // Static reports whether the page belongs to a site, which cannot run anything.
@@ -68,9 +59,6 @@ func (v view) Link(to string) string {
 	}
 	return v.up() + fileOf(to)
 }
-
-// Course reports whether the menu has the course.
-func (v view) Course() bool { return v.place.course }
 
 // Asset returns the address of a file of the folder static, which both languages share.
 func (v view) Asset(name string) string {
@@ -124,7 +112,7 @@ type siteWriter struct {
 // Write writes the site into a folder: English pages, and Chinese ones into its folder zh.
 func (s Site) Write(folder string) error {
 	w := siteWriter{Site: s, folder: folder, results: map[resultKey]*storedResult{}, pages: map[string]*template.Template{}}
-	for _, name := range []string{"home", "strategies", "strategy", "primitives", "break", "hazard", "steps", "step", "page"} {
+	for _, name := range []string{"home", "strategies", "strategy", "primitives", "break", "hazard", "steps", "step", "course", "lesson"} {
 		w.pages[name] = parseSite(name)
 	}
 	for _, strategy := range s.Strategies {
@@ -136,19 +124,23 @@ func (s Site) Write(folder string) error {
 		}
 		w.results[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r}
 	}
-	return errors.Join(w.assets(), w.learn(), w.matrix(), w.steps(), w.more())
+	return errors.Join(w.assets(), w.learn(), w.matrix(), w.steps(), w.course(),
+		w.page("index.html", "home", "home", Text{"locks that break", "会出错的锁"}, same(len(w.Strategies))))
 }
 
 // parseSite parses a page of the lab, and then the parts of it that are different in a site.
 func parseSite(name string) *template.Template {
-	live := map[string]string{"step": "step", "strategies": "strategies", "strategy": "strategy", "break": "break", "primitives": "primitive"}[name]
+	live := map[string]string{"step": "step", "strategies": "strategies", "strategy": "strategy", "break": "break", "primitives": "primitive", "course": "course", "lesson": "lesson"}[name]
 	live = cmp.Or(live, "problem") // for the pages that only a site has
 	t := template.Must(parse(live).ParseFS(siteFiles, "site/layout.html.tmpl"))
 	file := "site/" + name + ".html.tmpl"
 	if _, err := siteFiles.Open(file); err == nil {
 		t = template.Must(t.ParseFS(siteFiles, file))
 	}
-	return t
+	toFile := func(lesson string) string { return lesson + ".html" } // in the same folder
+	return t.Funcs(template.FuncMap{
+		"markdown": func(text string) (template.HTML, error) { return course.HTML(text, toFile) },
+	})
 }
 
 func (w *siteWriter) assets() error {
@@ -175,8 +167,7 @@ func (w *siteWriter) page(file, name, menu string, title Text, data func(lang st
 		if err != nil {
 			return err
 		}
-		course := slices.ContainsFunc(w.Pages, func(p SitePage) bool { return p.Path == "course/index.html" })
-		v := view{Lang: lang, Page: menu, Title: title, Data: content, place: &place{file, lang, course}}
+		v := view{Lang: lang, Page: menu, Title: title, Data: content, place: &place{file, lang}}
 		var text bytes.Buffer
 		if err := w.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {
 			return fmt.Errorf("write the site: %s: %w", file, err)
@@ -347,12 +338,16 @@ func marks(files []codeFile, g stepper.Graph) map[string]string {
 	return found
 }
 
-// more writes the first page and the extra pages.
-func (w *siteWriter) more() error {
-	err := w.page("index.html", "home", "home", Text{"locks that break", "会出错的锁"}, same(len(w.Strategies)))
-	for _, p := range w.Pages {
-		err = errors.Join(err, w.page(p.Path, "page", "course", p.Title, func(lang string) (any, error) {
-			return map[string]template.HTML{"en": p.EN, "zh": p.ZH}[lang], nil
+// course writes the lessons with their recorded results.
+func (w *siteWriter) course() error {
+	lessons, err := lessonsByLanguage()
+	if err != nil {
+		return err
+	}
+	err = w.page("course/index.html", "course", "course", Text{"The course", "课程"}, func(lang string) (any, error) { return lessons[lang], nil })
+	for i, l := range lessons["en"] {
+		err = errors.Join(err, w.page(fileOf("/dash/course/"+l.Name), "lesson", "course", Text{l.Title, lessons["zh"][i].Title}, func(lang string) (any, error) {
+			return lessons[lang][i], nil
 		}))
 	}
 	return err
