@@ -26,7 +26,7 @@ var (
 // both languages.
 func inChinese(t *testing.T, address func(path string) string) {
 	t.Helper()
-	status, body := send(t, http.MethodGet, "/strategies", nil, nil)
+	status, body := send(t, http.MethodGet, "/strategies", "", nil)
 	var cards []api.Card
 	if err := json.Unmarshal([]byte(body), &cards); err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
@@ -44,7 +44,7 @@ func inChinese(t *testing.T, address func(path string) string) {
 		ids = append(ids, hazard)
 		paths = append(paths, "/dash/break/"+hazard+"/redis", "/dash/break/"+hazard+"/redis?fenced=true")
 	}
-	_, course := send(t, http.MethodGet, "/dash/course", nil, nil)
+	_, course := send(t, http.MethodGet, "/dash/course", "", nil)
 	for _, link := range regexp.MustCompile(`href="(/dash/course/[^"]+)"`).FindAllStringSubmatch(course, -1) {
 		paths = append(paths, link[1])
 	}

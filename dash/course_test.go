@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -133,30 +132,10 @@ func TestPresent(t *testing.T) {
 	pictures(t, tab, "lesson")
 }
 
-func TestBadLessonRequests(t *testing.T) {
-	for name, c := range map[string]struct {
-		path   string
-		form   url.Values
-		status int
-	}{
-		"an unknown lesson":   {"/dash/course/13-x/run", url.Values{"trial": {"0"}}, http.StatusNotFound},
-		"no trial":            {"/dash/course/01-overselling/run", nil, http.StatusBadRequest},
-		"an unknown trial":    {"/dash/course/01-overselling/run", url.Values{"trial": {"99"}}, http.StatusBadRequest},
-		"no prediction":       {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}}, http.StatusBadRequest},
-		"an unknown option":   {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"9"}}, http.StatusBadRequest},
-		"a choice of letters": {"/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"a"}}, http.StatusBadRequest},
-	} {
-		if status, body := send(t, http.MethodPost, c.path, c.form, map[string]string{"X-Lab-Token": token}); status != c.status {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
-	}
-	if status, body := send(t, http.MethodPost, "/dash/course/01-overselling/run", url.Values{"trial": {"0"}, "choice": {"1"}}, nil); status != http.StatusForbidden {
-		t.Errorf("without the token: %d %s", status, body)
-	}
-	if status, _ := send(t, http.MethodGet, "/dash/course/13-x", nil, nil); status == http.StatusOK {
-		t.Error("an unknown lesson has a page")
-	}
-	if status, body := send(t, http.MethodGet, "/dash/first", nil, nil); status != http.StatusOK || !strings.Contains(body, "One minute") {
-		t.Errorf("the earlier address of lesson 0: %d %s", status, body)
+// TestEarlierAddress: a bookmark of the first lesson leads to lesson 0.
+func TestEarlierAddress(t *testing.T) {
+	status, body := send(t, http.MethodGet, "/dash/first", "", nil)
+	if status != http.StatusMovedPermanently || !strings.Contains(body, "/dash/course/00-one-minute") {
+		t.Errorf("%d %s", status, body)
 	}
 }

@@ -3,7 +3,6 @@ package dash_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,34 +44,34 @@ func TestPages(t *testing.T) {
 	t.Run("Chinese", func(t *testing.T) { inChinese(t, page) })
 }
 
-// fill does the tasks that take little time, without a browser, so that the pages show results.
+// fill does the tasks that take little time, without a browser, so that the pages show results. The HTML of
+// each page must show them before any stream is open.
 func fill(t *testing.T, page func(path string) string) {
 	t.Helper()
 	read := func(path string) string {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page(path), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, body := exchange(t, req)
+		_, body := send(t, http.MethodGet, page(path), "", nil)
 		return body
 	}
-	ours := http.Header{"X-Lab-Token": {token}}
-	for _, task := range []struct{ start, form, path, result string }{
-		{"/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", "/", `"/dash/learn/redis"`},
-		{"/dash/shop/start", "scenario=coupon&guard=unique", "/dash/shop", "outcomes"},
-		{"/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "/dash/try", "redis pages"},
-		{"/dash/course/01-overselling/run", "trial=0&choice=1", "/dash/course/01-overselling", `class="said`},
-		{"/dash/step/begin", "strategy=none", "/dash/step", "has sent no request yet"},
+	for _, task := range []struct{ path, before, start, form, result string }{
+		{"/", "No results yet", "/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", `"/dash/learn/redis"`},
+		{"/dash/shop", "No runs yet", "/dash/shop/start", "scenario=coupon&guard=unique", `coupon, <code>unique</code>`},
+		{"/dash/try", "No requests yet", "/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "redis pages"},
+		{"/dash/course/01-overselling", "", "/dash/course/01-overselling/run", "trial=0&choice=1", `class="said`},
+		{"/dash/step", "No round is open", "/dash/step/begin", "strategy=none", "has sent no request yet"},
 	} {
-		values, err := url.ParseQuery(task.form)
-		if err != nil {
-			t.Fatal(err)
+		if body := read(task.path); !strings.Contains(body, task.before) {
+			t.Errorf("%s lacks %q before anything has run:\n%s", task.path, task.before, body)
 		}
-		// The job before may not have ended when its result is there.
-		if !until(t, func() bool { return post(t, page(task.start), values, ours) == http.StatusNoContent }) ||
-			!until(t, func() bool { return strings.Contains(read(task.path), task.result) }) {
+		started := func() bool { // the job before may not have ended when its result is there
+			status, _ := send(t, http.MethodPost, page(task.start), task.form, authorized())
+			return status == http.StatusNoContent
+		}
+		if !until(t, started) || !until(t, func() bool { return strings.Contains(read(task.path), task.result) }) {
 			t.Fatalf("%s never showed %s:\n%s", task.path, task.result, read(task.path))
+		}
+		if task.before != "" && strings.Contains(read(task.path), task.before) {
+			t.Errorf("%s still says %q", task.path, task.before)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func served(t *testing.T) (sum int) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		status, body := send(t, http.MethodGet, "/dash/static/"+f.Name(), nil, nil)
+		status, body := send(t, http.MethodGet, "/dash/static/"+f.Name(), "", nil)
 		if status != http.StatusOK {
 			t.Errorf("%s: %d", f.Name(), status)
 		}

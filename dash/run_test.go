@@ -4,19 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"io"
-	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
-
-	"oversell/dash"
 )
 
 // choose selects strategies in place of those that the page has selected.
@@ -152,9 +147,8 @@ func TestOneReplica(t *testing.T) {
 // TestBothLanguages checks that a Chinese browser gets the page in Chinese. After a click on the
 // button for English, the page is in English, even after a reload.
 func TestBothLanguages(t *testing.T) {
-	ours := map[string]string{"X-Lab-Token": token}
-	one := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
-	if status, body := send(t, http.MethodPost, "/dash/run/start", one, ours); status != http.StatusNoContent {
+	const one = "strategy=atomic&clients=1&loops=1&stock=1&hold=0&wait=0"
+	if status, body := send(t, http.MethodPost, "/dash/run/start", one, authorized()); status != http.StatusNoContent {
 		t.Fatalf("the run was not started: %d %s", status, body)
 	}
 	tab := browser(t, "zh-CN")
@@ -203,20 +197,6 @@ func TestSecondPage(t *testing.T) {
 	do(t, one, reads(`#part-results tbody tr`, "stopped"))
 }
 
-// send sends a request to a page without a browser, as any program can.
-func send(t *testing.T, method, path string, form url.Values, header map[string]string) (status int, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, testLab.Addresses().Target+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	return exchange(t, req)
-}
-
 // exchange sends a request, and returns the status and the body of the answer.
 func exchange(t *testing.T, req *http.Request) (status int, body string) {
 	t.Helper()
@@ -232,60 +212,8 @@ func exchange(t *testing.T, req *http.Request) (status int, body string) {
 	return res.StatusCode, string(text)
 }
 
-func TestWhoMayStart(t *testing.T) {
-	form := url.Values{"strategy": {"none"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
-	for _, path := range []string{"/dash/run/start", "/dash/run/forget", "/dash/stop"} {
-		for name, header := range map[string]map[string]string{
-			"nobody":        {},
-			"a wrong token": {"X-Lab-Token": "guess"},
-			"a cookie":      {"Cookie": "X-Lab-Token=" + token},
-			"another site":  {"X-Lab-Token": token, "Sec-Fetch-Site": "cross-site"},
-			"another host":  {"X-Lab-Token": token, "Origin": "http://elsewhere.example"},
-		} {
-			if status, body := send(t, http.MethodPost, path, form, header); status != http.StatusForbidden {
-				t.Errorf("%s by %s: %d %s", path, name, status, body)
-			}
-		}
-		if status, _ := send(t, http.MethodGet, path, nil, map[string]string{"X-Lab-Token": token}); status != http.StatusNotFound { // it is no page
-			t.Errorf("GET %s: %d", path, status)
-		}
-	}
-}
-
-func TestBadPlans(t *testing.T) {
-	good := url.Values{"strategy": {"none"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
-	for name, change := range map[string]url.Values{
-		"no strategy":      {"strategy": nil},
-		"an unknown one":   {"strategy": {"<b>"}},
-		"no clients":       {"clients": {"0"}},
-		"many clients":     {"clients": {"1000000"}},
-		"half a loop":      {"loops": {"0.5"}},
-		"too much stock":   {"stock": {"1000001"}},
-		"a negative hold":  {"hold": {"-1"}},
-		"an endless wait":  {"wait": {"60001"}},
-		"words for number": {"stock": {"much"}},
-		"a short lease":    {"lease": {"99"}},
-		"words for lease":  {"lease": {"long"}},
-		"two replicas":     {"replicas": {"2"}},
-	} {
-		form := maps.Clone(good)
-		maps.Copy(form, change)
-		if status, body := send(t, http.MethodPost, "/dash/run/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest || !strings.Contains(body, "detail_zh") {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
-	}
-}
-
-func TestOtherRoutes(t *testing.T) {
-	for path, want := range map[string]int{
-		"/dash/results/0.json": http.StatusNotFound, "/dash/results/x": http.StatusNotFound, "/dash/stream/nothing": http.StatusNotFound,
-		"/dash/static/nothing.js": http.StatusNotFound, "/dash/nothing": http.StatusNotFound,
-	} {
-		if status, body := send(t, http.MethodGet, path, nil, nil); status != want {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
-	}
-	// The answer must set the cookie lang, and must never redirect to another host.
+// TestLanguageRedirects checks that the answer sets the cookie lang, and never redirects to another host.
+func TestLanguageRedirects(t *testing.T) {
 	for _, back := range []string{"/dash/break/pause/redis?fenced=true", "//elsewhere.example", "https://elsewhere.example", `/\elsewhere.example`, "/\t/elsewhere.example", "\t//elsewhere.example", "/\n/elsewhere.example", "/\x00/elsewhere.example"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, testLab.Addresses().Target+"/dash/language", strings.NewReader(url.Values{"lang": {"zh"}, "back": {back}}.Encode()))
 		if err != nil {
@@ -305,31 +233,4 @@ func TestOtherRoutes(t *testing.T) {
 			t.Errorf("back to %s: %d, %v", back, res.StatusCode, res.Header)
 		}
 	}
-}
-
-// TestLabRestarts checks that an open page reports when the lab's page server has stopped. When the
-// server is back, the page must connect again.
-func TestLabRestarts(t *testing.T) {
-	begin := func(addr string) (where string, end func()) {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := dash.New(dash.Config{Lab: testLab.Addresses()})
-		server := &http.Server{Handler: page, ReadHeaderTimeout: time.Minute}
-		go func() { _ = server.Serve(listener) }()
-		return listener.Addr().String(), func() { page.Close(); _ = server.Close() }
-	}
-	addr, end := begin("127.0.0.1:0")
-	tab := browser(t)
-	do(t, tab,
-		chromedp.Navigate("http://"+addr+"/"),
-		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery), // opened without the token
-	)
-	end()
-	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "reconnects automatically"))
-	_, end = begin(addr)
-	defer end()
-	do(t, tab, chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }

@@ -1,8 +1,6 @@
 package dash_test
 
 import (
-	"net/http"
-	"net/url"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -31,19 +29,4 @@ func TestScenariosInABrowser(t *testing.T) {
 	inView(t, tab, `.outcomes li:nth-child(1) .big-verdict`, "light", "dark")
 	accessible(t, tab, axe(t), "results of scenarios")
 	pictures(t, tab, "scenarios")
-}
-
-func TestBadScenarios(t *testing.T) {
-	for name, form := range map[string]url.Values{
-		"no scenario":         {},
-		"an unknown scenario": {"scenario": {"<b>"}},
-		"an unknown guard":    {"scenario": {"coupon"}, "guard": {"<b>"}},
-	} {
-		if status, body := send(t, http.MethodPost, "/dash/shop/start", form, map[string]string{"X-Lab-Token": token}); status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
-	}
-	if status, body := send(t, http.MethodPost, "/dash/shop/start", url.Values{"scenario": {"coupon"}}, nil); status != http.StatusForbidden {
-		t.Errorf("without the token: %d %s", status, body)
-	}
 }

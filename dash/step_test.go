@@ -3,8 +3,6 @@ package dash_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	neturl "net/url"
 	"strings"
 	"testing"
 
@@ -215,73 +213,6 @@ func TestStepEveryStrategy(t *testing.T) {
 		}
 		if len(round.Log) < 3 || !page.Marks(t, id, round.Log[0].Step) {
 			t.Errorf("%s: no line reports the first step: %+v", id, round.Log)
-		}
-	}
-}
-
-// form holds the fields of a form that a page sends.
-type form = neturl.Values
-
-// post sends a form to the page's server in the same way as a script of the page.
-func post(t *testing.T, address string, values form, header http.Header) int {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(values.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = header.Clone()
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	return answer.StatusCode
-}
-
-func TestStepAndTryRefuse(t *testing.T) {
-	ours := http.Header{"X-Lab-Token": {token}}
-	elsewhere := http.Header{"X-Lab-Token": {token}, "Sec-Fetch-Site": {"cross-site"}}
-	trial := func(change ...string) form {
-		values := form{
-			"send": {"read:1"}, "name": {"class"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"0"},
-			"permits": {"3"}, "count": {"6"}, "members": {"3"},
-		}
-		for i := 0; i < len(change); i += 2 {
-			values.Set(change[i], change[i+1])
-		}
-		return values
-	}
-	for _, c := range []struct {
-		path   string
-		values form
-		header http.Header
-		want   int
-	}{
-		{"/dash/step/begin", form{"strategy": {"none"}}, http.Header{}, http.StatusForbidden},
-		{"/dash/step/begin", form{"strategy": {"none"}}, elsewhere, http.StatusForbidden},
-		{"/dash/step/begin", form{"strategy": {"nonesuch"}}, ours, http.StatusNotFound},
-		{"/dash/step/begin", nil, ours, http.StatusNotFound},
-		{"/dash/step/press", form{"who": {"c"}}, ours, http.StatusBadRequest},
-		{"/dash/step/press", form{"who": {"a"}}, http.Header{}, http.StatusForbidden},
-		{"/dash/step/press", form{"who": {"a"}}, ours, http.StatusConflict}, // no round is open
-		{"/dash/step/guess", form{"left": {"7"}}, ours, http.StatusBadRequest},
-		{"/dash/step/show", nil, http.Header{}, http.StatusForbidden},
-		{"/dash/step/end", nil, ours, http.StatusNoContent},
-		{"/dash/try/send", trial("send", "read:1"), http.Header{}, http.StatusForbidden},
-		{"/dash/try/send", trial("send", "read:1"), elsewhere, http.StatusForbidden},
-		{"/dash/try/send", trial("send", "nonesuch:1"), ours, http.StatusNotFound},
-		{"/dash/try/send", trial("send", "read:0"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("send", "read:11"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("name", "a b"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("backend", "mysql"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("hold", "60001"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("wait", "soon"), ours, http.StatusBadRequest},
-		{"/dash/try/send", trial("send", "leave:1", "backend", "zk"), ours, http.StatusConflict}, // no member is in
-		{"/dash/try/clear", nil, http.Header{}, http.StatusForbidden},
-	} {
-		if got := post(t, address(c.path), c.values, c.header); got != c.want {
-			t.Errorf("%s %v %v: %d, want %d", c.path, c.values, c.header, got, c.want)
 		}
 	}
 }

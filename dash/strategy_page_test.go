@@ -13,13 +13,13 @@ import (
 
 // TestStrategyPages checks that the page of each strategy says when to use it, and shows some code.
 func TestStrategyPages(t *testing.T) {
-	_, body := send(t, http.MethodGet, "/strategies", nil, nil)
+	_, body := send(t, http.MethodGet, "/strategies", "", nil)
 	var cards []api.Card
 	if err := json.Unmarshal([]byte(body), &cards); err != nil || len(cards) == 0 {
 		t.Fatalf("%d cards, %v", len(cards), err)
 	}
 	for _, c := range cards {
-		status, body := send(t, http.MethodGet, "/dash/learn/"+c.ID, nil, nil)
+		status, body := send(t, http.MethodGet, "/dash/learn/"+c.ID, "", nil)
 		if status != http.StatusOK || !strings.Contains(body, `id="when"`) || !strings.Contains(body, `id="main-code"`) {
 			t.Errorf("the page of %s (status %d) lacks when to use it, or the lines that matter", c.ID, status)
 		}

@@ -31,50 +31,6 @@ func get(ctx context.Context, s *dash.Server, path string) (status int, body str
 	return w.Code, w.Body.String()
 }
 
-// command sends a form to a server. The server must accept the form.
-func command(t *testing.T, s *dash.Server, path string, form url.Values) {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("X-Lab-Token", token)
-	w := httptest.NewRecorder()
-	if s.ServeHTTP(w, r); w.Code != http.StatusNoContent {
-		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
-	}
-}
-
-// TestPagesBeginUpToDate: the HTML of a page must show existing results before any stream is open.
-func TestPagesBeginUpToDate(t *testing.T) {
-	s := dash.New(dash.Config{Lab: testLab.Addresses()})
-	defer s.Close()
-	small := url.Values{"strategy": {"atomic"}, "clients": {"1"}, "loops": {"1"}, "stock": {"1"}, "hold": {"0"}, "wait": {"0"}}
-	trial := url.Values{"send": {"read:1"}, "name": {"begin"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
-	for _, c := range []struct {
-		path, before    string
-		start           string
-		form            url.Values
-		after, notAfter string
-	}{
-		{"/", "No results yet", "/dash/run/start", small, `<a href="/dash/learn/atomic">`, "No results yet"},
-		{"/dash/shop", "No runs yet", "/dash/shop/start", url.Values{"scenario": {"coupon"}, "guard": {"unique"}}, `coupon, <code>unique</code>`, "No runs yet"},
-		{"/dash/try", "No requests yet", "/dash/try/send", trial, "redis begin", "No requests yet"},
-		{"/dash/step", "No round is open", "/dash/step/begin", url.Values{"strategy": {"none"}}, "has sent no request yet", "No round is open"},
-	} {
-		if status, body := get(t.Context(), s, c.path); status != http.StatusOK || !strings.Contains(body, c.before) {
-			t.Errorf("%s lacks %q before anything has run: %d\n%s", c.path, c.before, status, body)
-		}
-		command(t, s, c.start, c.form)
-		var body string
-		if !until(t, func() bool {
-			_, body = get(t.Context(), s, c.path)
-			return strings.Contains(body, c.after)
-		}) || strings.Contains(body, c.notAfter) {
-			t.Errorf("%s lacks %q, or still says %q:\n%s", c.path, c.after, c.notAfter, body)
-		}
-		command(t, s, "/dash/stop", nil)
-	}
-}
-
 // until waits for a condition, and returns false after five minutes: the run of a scenario is long on a busy machine.
 func until(t *testing.T, condition func() bool) bool {
 	t.Helper()
@@ -206,9 +162,9 @@ func TestSilentLine(t *testing.T) {
 	if streams := l.silence(); streams != 1 {
 		t.Fatalf("the page has %d streams", streams)
 	}
-	request := url.Values{"send": {"read:1"}, "name": {"silent"}, "backend": {"redis"}, "hold": {"0"}, "wait": {"1000"}}
-	if status := post(t, address("/dash/try/send"), request, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
-		t.Fatalf("the request was not sent: %d", status)
+	const request = "send=read:1&name=silent&backend=redis&hold=0&wait=1000"
+	if status, body := send(t, http.MethodPost, address("/dash/try/send"), request, authorized()); status != http.StatusNoContent {
+		t.Fatalf("the request was not sent: %d %s", status, body)
 	}
 	do(t, tab,
 		reads(`#part-places`, "redis silent"),
@@ -217,7 +173,8 @@ func TestSilentLine(t *testing.T) {
 }
 
 // TestRunThatDidNotBegin: if the service does not answer, the page shows why its run did not begin.
-// After a restart of the lab, the page does not show that run.
+// While the page's server is stopped, the page reports it. After a restart, the page connects again, and does
+// not show that run.
 func TestRunThatDidNotBegin(t *testing.T) {
 	gate := newGate(t)
 	begin := func(addr string) (where string, end func()) {
@@ -235,6 +192,8 @@ func TestRunThatDidNotBegin(t *testing.T) {
 	addr, end := begin("127.0.0.1:0")
 	tab := browser(t)
 	do(t, tab,
+		chromedp.Navigate("http://"+addr+"/"), chromedp.WaitVisible(`[data-without-token]`, chromedp.ByQuery),
+		chromedp.Navigate("about:blank"), // only another page reads the token of a new address
 		chromedp.Navigate("http://"+addr+"/#token="+token),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 		reads(`#status`, "Nothing has run yet"),
@@ -247,10 +206,10 @@ func TestRunThatDidNotBegin(t *testing.T) {
 		reads(`#part-results`, "The last run did not complete: "),
 	)
 	end()
-	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery))
+	do(t, tab, chromedp.WaitVisible(`#offline`, chromedp.ByQuery), reads(`#offline`, "reconnects automatically"))
 	_, end = begin(addr)
 	defer end()
-	do(t, tab, reads(`#status`, "Nothing has run yet"))
+	do(t, tab, reads(`#status`, "Nothing has run yet"), chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery))
 }
 
 // gate passes requests on to the service. While the gate is closed, it answers 502.

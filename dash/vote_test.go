@@ -3,7 +3,6 @@ package dash_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -50,8 +49,8 @@ func TestViewers(t *testing.T) {
 	class, phones := httptest.NewServer(page), httptest.NewServer(page.Viewers())
 	defer class.Close()
 	defer phones.Close()
-	if status := post(t, class.URL+"/dash/course/00-one-minute/ask", form{"trial": {"0"}}, http.Header{"X-Lab-Token": {token}}); status != http.StatusNoContent {
-		t.Fatalf("ask: %d", status)
+	if status, body := send(t, http.MethodPost, class.URL+"/dash/course/00-one-minute/ask", "trial=0", authorized()); status != http.StatusNoContent {
+		t.Fatalf("ask: %d %s", status, body)
 	}
 	for _, c := range []struct {
 		method, path, form string
@@ -66,21 +65,14 @@ func TestViewers(t *testing.T) {
 		{"DELETE", "/dash/vote", "", 405, ""},
 		{"POST", "/dash/vote", "question=x&option=1", 400, "allow cookies"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, phones.URL+c.path, strings.NewReader(c.form))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("X-Lab-Token", token)
-		status, body := exchange(t, req)
+		status, body := send(t, c.method, phones.URL+c.path, c.form, authorized())
 		if status != c.status || !strings.Contains(body, c.body) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
 		}
 	}
 	voter := map[string]string{"Cookie": "voter=one"}
 	for form, want := range map[string]int{"question=old&option=1": http.StatusConflict, "": http.StatusConflict} {
-		values, _ := url.ParseQuery(form)
-		if status, body := send(t, http.MethodPost, "/dash/vote", values, voter); status != want {
+		if status, body := send(t, http.MethodPost, "/dash/vote", form, voter); status != want {
 			t.Errorf("%q: %d %s", form, status, body)
 		}
 	}
