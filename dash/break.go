@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/experiment"
@@ -101,7 +102,7 @@ func newBreaks(s *Server) *breaks {
 	b.now.Unable = s.Binary == ""
 	s.hub.Open("break", b.all)
 	s.hub.Open("result", b.resultMessages)
-	s.showWithGroups("/dash/break", "break", Text{"Break", "破坏"}, func(r *http.Request, groups []group) any {
+	s.showWithGroups("/dash/break", "break", bilingual("Break", "破坏"), func(r *http.Request, groups []group) any {
 		data := struct {
 			Hazards   []hazard
 			Groups    []group
@@ -246,8 +247,8 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	} else if n > 0 {
 		what += ": " + strings.Join(p.Strategies, ", ")
 	}
-	first := Text{"starting a separate lab, because servers will be killed and frozen; this takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟"}
-	return b.s.jobs.follow(ctx, req.Who, textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
+	first := bilingual("starting a separate lab, because servers will be killed and frozen; this takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟")
+	return b.s.jobs.follow(ctx, req.Who, api.Textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
 		b.change(func() {
 			b.now.includes = func(q resultKey) bool { return inPlan(p, q) }
 			b.now.Hazard, b.now.Starting = b.firstHazard(p), true
@@ -284,7 +285,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	}
 	defer func() {
 		b.change(func() {
-			b.now.What = Text{"stopping the lab of this experiment", "正在关闭本次实验的实验室"}
+			b.now.What = bilingual("stopping the lab of this experiment", "正在关闭本次实验的实验室")
 		})
 		err = errors.Join(err, lab.Close())
 	}()
@@ -317,7 +318,7 @@ func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
 	h, _ := hazardOf(e.Hazard)
 	w.b.change(func() {
 		w.b.now.Hazard, w.b.now.Starting = e.Hazard, false
-		w.b.now.What = textf("%[1]d of %[2]d, %[3]s on %[4]d: %[5]s", "第 %[1]d/%[2]d 个，%[3]s，%[4]d 个策略：%[6]s",
+		w.b.now.What = api.Textf("%[1]d of %[2]d, %[3]s on %[4]d: %[5]s", "第 %[1]d/%[2]d 个，%[3]s，%[4]d 个策略：%[6]s",
 			nth, of, e.Hazard, subjects, h.Title.EN, h.Title.ZH)
 	})
 }
@@ -336,7 +337,7 @@ func (w breakWatch) End(_ experiment.Experiment, results []experiment.Result, _ 
 
 func (w breakWatch) LeftOut(e experiment.Experiment, why error) {
 	w.b.change(func() {
-		w.b.now.Hazard, w.b.now.What = "", textf("%s was left out: %v", "跳过 %s：%v", e.Hazard, why)
+		w.b.now.Hazard, w.b.now.What = "", api.Textf("%s was left out: %v", "跳过 %s：%v", e.Hazard, why)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
@@ -19,7 +20,7 @@ type matrixView struct {
 // matrixFamily has the rows of a family of strategies, such as redis.
 type matrixFamily struct {
 	ID    string
-	Title Text
+	Title api.Text
 	Rows  []matrixRow
 }
 

@@ -22,7 +22,7 @@ type card struct {
 func (c card) Preselected() bool { return slices.Contains([]string{"none", "mutex", "redis"}, c.ID) }
 
 type group struct {
-	Title Text
+	Title api.Text
 	Cards []card
 }
 
@@ -98,9 +98,9 @@ func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
 }
 
 func groupsOf(all []card) (groups []group) {
-	titles := map[string]Text{
-		"local": {"One process (the long tutorial, 1.1 to 1.5)", "单进程（长教程 1.1 到 1.5）"}, "mysql": {"MySQL (1.6 and 2)", "MySQL（1.6 和 2）"},
-		"redis": {"Redis (3)", "Redis（3）"}, "zookeeper": {"ZooKeeper (4)", "ZooKeeper（4）"}, "etcd": {"etcd (not in the tutorial)", "etcd（教程之外）"},
+	titles := map[string]api.Text{
+		"local": {EN: "One process (the long tutorial, 1.1 to 1.5)", ZH: "单进程（长教程 1.1 到 1.5）"}, "mysql": {EN: "MySQL (1.6 and 2)", ZH: "MySQL（1.6 和 2）"},
+		"redis": {EN: "Redis (3)", ZH: "Redis（3）"}, "zookeeper": {EN: "ZooKeeper (4)", ZH: "ZooKeeper（4）"}, "etcd": {EN: "etcd (not in the tutorial)", ZH: "etcd（教程之外）"},
 	}
 	positions := map[string]int{}
 	for _, c := range all {

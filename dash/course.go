@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/course"
@@ -31,7 +32,7 @@ type coursePage struct {
 type trialState struct {
 	ID    string // of the part of the page
 	Index int
-	Of    Text // the lesson, for the form
+	Of    api.Text // the lesson, for the form
 	In    map[string]course.Trial
 	Quiz  bool
 	progress
@@ -64,7 +65,7 @@ func newCoursePage(s *Server) *coursePage {
 	}
 	s.hub.Open("course", func() []hub.Message { return nil })
 	s.routes.HandleFunc("GET /dash/course", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, "course", Text{"Course", "课程"}, p.lessons[language(r)])
+		s.show(w, r, "course", bilingual("Course", "课程"), p.lessons[language(r)])
 	})
 	s.routes.HandleFunc("GET /dash/course/{lesson}", p.show)
 	// A bookmark may have the earlier address of lesson 0.
@@ -120,9 +121,9 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 		return badRequest("trial must be the number of a trial of this lesson that has answers.", "trial 必须是这一课中有选项的实验的编号。")
 	}
 	in := p.trials[name][n].In
-	q := question{Topic: "course-" + name, Trial: n, Ask: Text{in["en"].Ask, in["zh"].Ask}}
+	q := question{Topic: "course-" + name, Trial: n, Ask: bilingual(in["en"].Ask, in["zh"].Ask)}
 	for i, option := range in["en"].Options {
-		q.Options = append(q.Options, Text{option.Text, in["zh"].Options[i].Text})
+		q.Options = append(q.Options, bilingual(option.Text, in["zh"].Options[i].Text))
 	}
 	p.s.votes.ask(q)
 	return nil
@@ -209,7 +210,7 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 	change := func(change func()) {
 		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
 	}
-	title := Text{p.lessons["en"][i].Title, p.lessons["zh"][i].Title}
+	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
 	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {
 		change(func() { t.Output, t.Chosen, t.Right, t.Said, t.Lang = "", option, 0, nil, lang })
 		return p.work(ctx, t, lang, cards, change)

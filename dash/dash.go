@@ -120,17 +120,17 @@ type view struct {
 	Lang  string
 	Page  string // the page's entry in the menu; also its topic, unless Topic is set
 	Topic string
-	Title Text
+	Title api.Text
 	Data  any
 	parts func() map[string]api.Text
 	place *place // nil on the pages that a Server serves
 }
 
 // T returns the English or the Chinese text, by the language of the page.
-func (v view) T(en, zh string) string { return Text{en, zh}.In(v.Lang) }
+func (v view) T(en, zh string) string { return bilingual(en, zh).In(v.Lang) }
 
-// In returns t in the language of the page. t is a Text or an api.Text.
-func (v view) In(t interface{ In(lang string) string }) string { return t.In(v.Lang) }
+// In returns t in the language of the page.
+func (v view) In(t api.Text) string { return t.In(v.Lang) }
 
 // Part returns the element with this id, with the content that the page's stream sends first.
 func (v view) Part(id string) (template.HTML, error) {
@@ -155,7 +155,7 @@ func parse(name string) *template.Template {
 	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))
 }
 
-func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title Text, data any) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title api.Text, data any) {
 	s.write(w, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
 }
 
@@ -174,10 +174,10 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
 
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	s.write(w, p.status, "problem", view{Lang: language(r), Title: Text{"This did not work", "没有成功"}, Data: p.Text})
+	s.write(w, p.status, "problem", view{Lang: language(r), Title: bilingual("This did not work", "没有成功"), Data: p.Text})
 }
 
-func (s *Server) showWithGroups(path, name string, title Text, data func(r *http.Request, groups []group) any) {
+func (s *Server) showWithGroups(path, name string, title api.Text, data func(r *http.Request, groups []group) any) {
 	s.routes.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		groups, err := s.catalogue.groups(r.Context())
 		if err != nil {
@@ -212,13 +212,13 @@ type request struct {
 
 type problem struct {
 	status int
-	Text
+	api.Text
 }
 
 func (p problem) Error() string { return p.EN }
 
 func reject(status int, en, zh string, values ...any) error {
-	return problem{status, textf(en, zh, values...)}
+	return problem{status, api.Textf(en, zh, values...)}
 }
 
 func badRequest(en, zh string, values ...any) error {

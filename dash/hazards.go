@@ -3,12 +3,13 @@ package dash
 import (
 	"slices"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 )
 
 type hazard struct {
 	ID           string
-	Title, Shows Text
+	Title, Shows api.Text
 	Basic        bool // the matrix opens on the basic hazards
 }
 
@@ -16,7 +17,7 @@ func hazards() (all []hazard) {
 	chinese := inChinese()
 	for _, e := range experiment.All() {
 		words := chinese[e.Hazard]
-		all = append(all, hazard{e.Hazard, Text{e.Title, words[0]}, Text{e.Shows, words[1]}, isBasic(e.Hazard)})
+		all = append(all, hazard{e.Hazard, bilingual(e.Title, words[0]), bilingual(e.Shows, words[1]), isBasic(e.Hazard)})
 	}
 	return all
 }

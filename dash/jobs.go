@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"oversell/api"
 )
 
 // jobs lets only one job run at a time, because two jobs would distort each other's results.
@@ -16,8 +18,8 @@ type jobs struct {
 
 // job is work that a page has started: a run, experiments, a scenario, or steps of a strategy.
 type job struct {
-	who   string // the address from which it was started, such as 127.0.0.1
-	what  Text   // the names of the strategies, such as none, redis
+	who   string   // the address from which it was started, such as 127.0.0.1
+	what  api.Text // the names of the strategies, such as none, redis
 	since time.Time
 	stop  context.CancelCauseFunc
 	done  chan struct{}
@@ -28,7 +30,7 @@ var errStopped = errors.New("stopped")
 
 // start fails if another job runs. work must call free in the hub.Send that shows the job's end, so
 // that the next job can start as soon as a page shows this end.
-func (d *jobs) start(ctx context.Context, who string, what Text, work func(ctx context.Context, free func())) error {
+func (d *jobs) start(ctx context.Context, who string, what api.Text, work func(ctx context.Context, free func())) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if j := d.current; j != nil {
@@ -78,13 +80,13 @@ func (j *job) end(ctx context.Context) {
 type progress struct {
 	Begun, Running, Stopped bool
 
-	Who   string // the address from which it was started
-	What  Text   // the present step
-	Error *Text
+	Who   string   // the address from which it was started
+	What  api.Text // the present step
+	Error *api.Text
 }
 
 // follow starts a job. It updates p in a call of change when the job begins and when the job ends.
-func (d *jobs) follow(ctx context.Context, who string, what, first Text, p *progress, change func(func()), work func(context.Context) error) error {
+func (d *jobs) follow(ctx context.Context, who string, what, first api.Text, p *progress, change func(func()), work func(context.Context) error) error {
 	return d.start(ctx, who, what, func(ctx context.Context, free func()) {
 		change(func() { *p = progress{Begun: true, Running: true, Who: who, What: first} })
 		err := work(ctx)

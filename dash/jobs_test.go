@@ -31,7 +31,7 @@ func TestNextJobCanStartAtTheEnd(t *testing.T) {
 	defer func() { _ = page.Body.Close() }()
 	lines := bufio.NewScanner(page.Body)
 	for range 200 {
-		err := s.jobs.start(t.Context(), "a test", Text{"a run", "运行"}, func(ctx context.Context, free func()) {
+		err := s.jobs.start(t.Context(), "a test", bilingual("a run", "运行"), func(ctx context.Context, free func()) {
 			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, "a test", free)
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/terminal"
@@ -51,7 +52,7 @@ func newJudgePage(s *Server) *judgePage {
 			Unable  bool
 			Hazards []hazard
 		}{s.Binary == "", slices.DeleteFunc(hazards(), func(h hazard) bool { return !slices.Contains(judged(), h.ID) })}
-		s.write(w, http.StatusOK, "judge", view{Lang: language(r), Page: "break", Topic: "judge", Title: Text{"A lock of your own", "你自己的锁"}, Data: data})
+		s.write(w, http.StatusOK, "judge", view{Lang: language(r), Page: "break", Topic: "judge", Title: bilingual("A lock of your own", "你自己的锁"), Data: data})
 	})
 	s.routes.HandleFunc("GET /dash/judge/report", p.showReport)
 	s.routes.HandleFunc("POST /dash/judge/start", s.withToken(p.start))
@@ -92,8 +93,8 @@ func (p *judgePage) start(ctx context.Context, req request) error {
 	case unknown >= 0:
 		return badRequest("Hazard %q does not exist.", "没有故障 %q。", selected[unknown])
 	}
-	first := Text{"starting the lock, and a separate lab for it; this takes half a minute", "正在启动这把锁和单独的实验室；大约需要半分钟"}
-	return p.s.jobs.follow(ctx, req.Who, textf("judge %s", "检验 %s", command), first, &p.now.progress, p.change, func(ctx context.Context) error {
+	first := bilingual("starting the lock, and a separate lab for it; this takes half a minute", "正在启动这把锁和单独的实验室；大约需要半分钟")
+	return p.s.jobs.follow(ctx, req.Who, api.Textf("judge %s", "检验 %s", command), first, &p.now.progress, p.change, func(ctx context.Context) error {
 		p.change(func() { p.now.Command, p.now.Lines, p.now.Reported = command, nil, false })
 		return p.judge(ctx, command, selected, lang)
 	})

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"oversell/api"
 )
 
 type action struct {
 	ID       string
 	Path     string // the service's path, after /test/
-	Name     Text
+	Name     api.Text
 	Backends []string
 	Numbers  []string // the form's numbers
 	Fixed    string   // further parameters of the request, as a query
@@ -32,8 +34,8 @@ func (p primitive) Only() string {
 
 type primitive struct {
 	ID      string
-	Title   Text
-	Note    Text
+	Title   api.Text
+	Note    api.Text
 	Actions []action
 }
 
@@ -41,43 +43,43 @@ func primitives() []primitive {
 	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
 	times := []string{"hold", "wait"}
 	return []primitive{
-		{"rw", Text{"Read-write lock", "读写锁"}, Text{"Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"}, []action{
-			{ID: "read", Path: "read", Name: Text{"reader", "读者"}, Backends: both, Numbers: times, Holds: true},
-			{ID: "write", Path: "write", Name: Text{"writer", "写者"}, Backends: both, Numbers: times, Holds: true},
-			{ID: "upgrade", Path: "read", Name: Text{"reader that then writes", "读者再加写锁"}, Backends: both, Numbers: times, Fixed: "then=write", As: "read", Holds: true},
-			{ID: "write-read", Path: "write", Name: Text{"writer that also reads", "写者再加读锁"}, Backends: both, Numbers: times, Fixed: "then=read", As: "write", Holds: true},
-			{ID: "downgrade", Path: "write", Name: Text{"writer that becomes a reader", "写锁降级为读锁"}, Backends: both, Numbers: times, Fixed: "then=read&downgrade=true", As: "write", Holds: true},
+		{"rw", bilingual("Read-write lock", "读写锁"), bilingual("Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"), []action{
+			{ID: "read", Path: "read", Name: bilingual("reader", "读者"), Backends: both, Numbers: times, Holds: true},
+			{ID: "write", Path: "write", Name: bilingual("writer", "写者"), Backends: both, Numbers: times, Holds: true},
+			{ID: "upgrade", Path: "read", Name: bilingual("reader that then writes", "读者再加写锁"), Backends: both, Numbers: times, Fixed: "then=write", As: "read", Holds: true},
+			{ID: "write-read", Path: "write", Name: bilingual("writer that also reads", "写者再加读锁"), Backends: both, Numbers: times, Fixed: "then=read", As: "write", Holds: true},
+			{ID: "downgrade", Path: "write", Name: bilingual("writer that becomes a reader", "写锁降级为读锁"), Backends: both, Numbers: times, Fixed: "then=read&downgrade=true", As: "write", Holds: true},
 		}},
-		{"semaphore", Text{"Semaphore", "信号量"}, Text{"It limits the number of holders. Ten requests acquire their permits in waves.", "限制同时持有者的数量。十个请求会分批拿到许可。"}, []action{
-			{ID: "permit", Path: "semaphore", Name: Text{"permit", "许可"}, Backends: both, Numbers: []string{"permits", "qty", "hold", "wait"}, Holds: true},
+		{"semaphore", bilingual("Semaphore", "信号量"), bilingual("It limits the number of holders. Ten requests acquire their permits in waves.", "限制同时持有者的数量。十个请求会分批拿到许可。"), []action{
+			{ID: "permit", Path: "semaphore", Name: bilingual("permit", "许可"), Backends: both, Numbers: []string{"permits", "qty", "hold", "wait"}, Holds: true},
 		}},
-		{"latch", Text{"Latch", "闭锁"}, Text{"It opens when it has been counted down to 0.", "倒数到 0 就打开。"}, []action{
-			{ID: "latch", Path: "latch", Name: Text{"waiter", "等待者"}, Backends: redis, Numbers: []string{"count", "wait"}},
-			{ID: "countdown", Path: "countdown", Name: Text{"countdown", "倒数"}, Backends: redis, Numbers: []string{"count"}},
+		{"latch", bilingual("Latch", "闭锁"), bilingual("It opens when it has been counted down to 0.", "倒数到 0 就打开。"), []action{
+			{ID: "latch", Path: "latch", Name: bilingual("waiter", "等待者"), Backends: redis, Numbers: []string{"count", "wait"}},
+			{ID: "countdown", Path: "countdown", Name: bilingual("countdown", "倒数"), Backends: redis, Numbers: []string{"count"}},
 		}},
-		{"barrier", Text{"Barrier", "屏障"}, Text{"All requests wait while the barrier exists.", "屏障存在时，所有请求都等待。"}, []action{
-			{ID: "barrier-set", Path: "barrier/set", Name: Text{"set the barrier", "设置屏障"}, Backends: zk},
-			{ID: "barrier-wait", Path: "barrier/wait", Name: Text{"waiter", "等待者"}, Backends: zk, Numbers: []string{"wait"}},
-			{ID: "barrier-remove", Path: "barrier/remove", Name: Text{"remove the barrier", "移除屏障"}, Backends: zk},
+		{"barrier", bilingual("Barrier", "屏障"), bilingual("All requests wait while the barrier exists.", "屏障存在时，所有请求都等待。"), []action{
+			{ID: "barrier-set", Path: "barrier/set", Name: bilingual("set the barrier", "设置屏障"), Backends: zk},
+			{ID: "barrier-wait", Path: "barrier/wait", Name: bilingual("waiter", "等待者"), Backends: zk, Numbers: []string{"wait"}},
+			{ID: "barrier-remove", Path: "barrier/remove", Name: bilingual("remove the barrier", "移除屏障"), Backends: zk},
 		}},
-		{"double", Text{"Double barrier", "双重屏障"}, Text{"All members enter together and leave together.", "所有成员一起进入，一起离开。"}, []action{
-			{ID: "enter", Path: "double-barrier/enter", Name: Text{"enter", "进入"}, Backends: zk, Numbers: []string{"members", "wait"}, Holds: true, Stays: true},
-			{ID: "leave", Path: "double-barrier/leave", Name: Text{"leave", "离开"}, Backends: zk, Numbers: []string{"wait"}},
+		{"double", bilingual("Double barrier", "双重屏障"), bilingual("All members enter together and leave together.", "所有成员一起进入，一起离开。"), []action{
+			{ID: "enter", Path: "double-barrier/enter", Name: bilingual("enter", "进入"), Backends: zk, Numbers: []string{"members", "wait"}, Holds: true, Stays: true},
+			{ID: "leave", Path: "double-barrier/leave", Name: bilingual("leave", "离开"), Backends: zk, Numbers: []string{"wait"}},
 		}},
-		{"counter", Text{"Counter", "计数器"}, Text{"A number in ZooKeeper, which all replicas read and change.", "ZooKeeper 里的一个数，所有副本都可以读取和修改。"}, []action{
-			{ID: "increment", Path: "counter", Name: Text{"add 1", "加 1"}, Backends: zk, Numbers: []string{"wait"}, Fixed: "op=increment"},
-			{ID: "decrement", Path: "counter", Name: Text{"subtract 1", "减 1"}, Backends: zk, Numbers: []string{"wait"}, Fixed: "op=decrement"},
-			{ID: "add", Path: "counter", Name: Text{"add the value", "加上数值"}, Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=add"},
-			{ID: "subtract", Path: "counter", Name: Text{"subtract the value", "减去数值"}, Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=subtract"},
-			{ID: "get", Path: "counter", Name: Text{"read it", "读取"}, Backends: zk, Fixed: "op=get"},
-			{ID: "try-set", Path: "counter", Name: Text{"try to set the value", "尝试设置数值"}, Backends: zk, Numbers: []string{"value"}, Fixed: "op=try-set"},
-			{ID: "force-set", Path: "counter", Name: Text{"set the value", "强制设置数值"}, Backends: zk, Numbers: []string{"value"}, Fixed: "op=force-set"},
-			{ID: "compare-and-set", Path: "counter", Name: Text{"set the value if it is as expected", "等于期望值才设置"}, Backends: zk, Numbers: []string{"value", "expect"}, Fixed: "op=compare-and-set"},
-			{ID: "compare-version", Path: "counter", Name: Text{"set the value if the version is the same", "版本相同才设置"}, Backends: zk, Numbers: []string{"value", "version"}, Fixed: "op=compare-version"},
+		{"counter", bilingual("Counter", "计数器"), bilingual("A number in ZooKeeper, which all replicas read and change.", "ZooKeeper 里的一个数，所有副本都可以读取和修改。"), []action{
+			{ID: "increment", Path: "counter", Name: bilingual("add 1", "加 1"), Backends: zk, Numbers: []string{"wait"}, Fixed: "op=increment"},
+			{ID: "decrement", Path: "counter", Name: bilingual("subtract 1", "减 1"), Backends: zk, Numbers: []string{"wait"}, Fixed: "op=decrement"},
+			{ID: "add", Path: "counter", Name: bilingual("add the value", "加上数值"), Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=add"},
+			{ID: "subtract", Path: "counter", Name: bilingual("subtract the value", "减去数值"), Backends: zk, Numbers: []string{"value", "wait"}, Fixed: "op=subtract"},
+			{ID: "get", Path: "counter", Name: bilingual("read it", "读取"), Backends: zk, Fixed: "op=get"},
+			{ID: "try-set", Path: "counter", Name: bilingual("try to set the value", "尝试设置数值"), Backends: zk, Numbers: []string{"value"}, Fixed: "op=try-set"},
+			{ID: "force-set", Path: "counter", Name: bilingual("set the value", "强制设置数值"), Backends: zk, Numbers: []string{"value"}, Fixed: "op=force-set"},
+			{ID: "compare-and-set", Path: "counter", Name: bilingual("set the value if it is as expected", "等于期望值才设置"), Backends: zk, Numbers: []string{"value", "expect"}, Fixed: "op=compare-and-set"},
+			{ID: "compare-version", Path: "counter", Name: bilingual("set the value if the version is the same", "版本相同才设置"), Backends: zk, Numbers: []string{"value", "version"}, Fixed: "op=compare-version"},
 		}},
-		{"lock", Text{"Lock by hand", "手动加锁"}, Text{"An owner locks and unlocks with two requests. With a lease, the lock ends by itself. With a lease of 0, a watchdog renews it until the unlock.", "同一个持有者用两个请求加锁、解锁。指定租期时到期自动解锁；租期为 0 时由看门狗续期，直到解锁。"}, []action{
-			{ID: "lock", Path: "lock", Name: Text{"lock", "加锁"}, Backends: both, Numbers: []string{"lease", "wait"}, Holds: true, Stays: true, ByHand: true},
-			{ID: "unlock", Path: "unlock", Name: Text{"unlock", "解锁"}, Backends: both, ByHand: true},
+		{"lock", bilingual("Lock by hand", "手动加锁"), bilingual("An owner locks and unlocks with two requests. With a lease, the lock ends by itself. With a lease of 0, a watchdog renews it until the unlock.", "同一个持有者用两个请求加锁、解锁。指定租期时到期自动解锁；租期为 0 时由看门狗续期，直到解锁。"), []action{
+			{ID: "lock", Path: "lock", Name: bilingual("lock", "加锁"), Backends: both, Numbers: []string{"lease", "wait"}, Holds: true, Stays: true, ByHand: true},
+			{ID: "unlock", Path: "unlock", Name: bilingual("unlock", "解锁"), Backends: both, ByHand: true},
 		}},
 	}
 }

@@ -47,7 +47,7 @@ type visitor struct {
 	Replica string
 	State   state
 	Spans   []span
-	Said    Text // the outcome
+	Said    api.Text // the outcome
 }
 
 type state string
@@ -97,7 +97,7 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 	}
 	s.hub.Open("try", t.all)
 	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, "try", Text{"Try", "动手"}, struct {
+		s.show(w, r, "try", bilingual("Try", "动手"), struct {
 			Primitives []primitive
 			NoStreams  bool
 			ByHand     []string
@@ -258,7 +258,7 @@ func (t *primitivesPage) endWithLease(v *visitor, lease time.Duration) {
 		}
 		t.s.hub.Send("try", func() []hub.Message {
 			if v.State == holding {
-				v.Said = Text{"its lease has ended", "租期已到，自动解锁"}
+				v.Said = bilingual("its lease has ended", "租期已到，自动解锁")
 				v.enter(gone, time.Now())
 			}
 			return t.all()
@@ -311,46 +311,46 @@ func (v *visitor) answered(a action, got answer, err error, begun, now time.Time
 	}
 }
 
-func describe(a answer) (said Text, good bool) {
+func describe(a answer) (said api.Text, good bool) {
 	number := "?"
 	if n := cmp.Or(a.After, a.Value, a.Left, a.Count); n != nil {
 		number = strconv.FormatInt(*n, 10)
 	}
 	switch a.Outcome {
 	case api.NotAcquired:
-		return Text{"gave up: the maximum wait has passed", "放弃：超过了最长等待时间"}, false
+		return bilingual("gave up: the maximum wait has passed", "放弃：超过了最长等待时间"), false
 	case api.Mismatch:
-		return Text{"rejected: the name is in use with another number of permits or members", "被拒绝：正以另一数目使用"}, false
+		return bilingual("rejected: the name is in use with another number of permits or members", "被拒绝：正以另一数目使用"), false
 	}
-	refusals := map[api.Outcome]Text{
-		api.Upgrade: {"rejected: a reader cannot become a writer", "被拒绝：读锁不能升级为写锁"},
-		api.NotHeld: {"rejected: this owner does not hold the lock", "被拒绝：不是锁的持有者"},
-		api.Expired: {"too late: the lock has expired", "太晚了：锁已过期"},
+	refusals := map[api.Outcome]api.Text{
+		api.Upgrade: {EN: "rejected: a reader cannot become a writer", ZH: "被拒绝：读锁不能升级为写锁"},
+		api.NotHeld: {EN: "rejected: this owner does not hold the lock", ZH: "被拒绝：不是锁的持有者"},
+		api.Expired: {EN: "too late: the lock has expired", ZH: "太晚了：锁已过期"},
 	}
 	if said, refused := refusals[a.Outcome]; refused {
 		return said, false
 	}
-	words, good := map[api.Outcome]Text{
-		api.Held:      {"released", "已释放"},
-		api.Opened:    {"the latch is open", "闭锁已打开"},
-		api.Counted:   {"counted down, # left", "倒数一次，还剩 #"},
-		api.Set:       {"set the barrier", "设置了屏障"},
-		api.WasSet:    {"the barrier existed already", "屏障已经存在"},
-		api.Passed:    {"passed the barrier", "通过了屏障"},
-		api.Removed:   {"removed the barrier", "移除了屏障"},
-		api.WasNotSet: {"there was no barrier", "没有屏障"},
-		api.Entered:   {"entered with the other members", "与其他成员一起进入"},
-		api.Left:      {"left with the other members", "与其他成员一起离开"},
-		api.WasRead:   {"read #", "读到 #"},
-		api.Changed:   {"changed it to #", "改成了 #"},
-		api.Unchanged: {"not changed: it is #", "没有修改：现在是 #"},
-		api.Locked:    {"locked, count #", "已加锁，计数 #"},
-		api.Unlocked:  {"unlocked, count #", "已解锁，计数 #"},
+	words, good := map[api.Outcome]api.Text{
+		api.Held:      {EN: "released", ZH: "已释放"},
+		api.Opened:    {EN: "the latch is open", ZH: "闭锁已打开"},
+		api.Counted:   {EN: "counted down, # left", ZH: "倒数一次，还剩 #"},
+		api.Set:       {EN: "set the barrier", ZH: "设置了屏障"},
+		api.WasSet:    {EN: "the barrier existed already", ZH: "屏障已经存在"},
+		api.Passed:    {EN: "passed the barrier", ZH: "通过了屏障"},
+		api.Removed:   {EN: "removed the barrier", ZH: "移除了屏障"},
+		api.WasNotSet: {EN: "there was no barrier", ZH: "没有屏障"},
+		api.Entered:   {EN: "entered with the other members", ZH: "与其他成员一起进入"},
+		api.Left:      {EN: "left with the other members", ZH: "与其他成员一起离开"},
+		api.WasRead:   {EN: "read #", ZH: "读到 #"},
+		api.Changed:   {EN: "changed it to #", ZH: "改成了 #"},
+		api.Unchanged: {EN: "not changed: it is #", ZH: "没有修改：现在是 #"},
+		api.Locked:    {EN: "locked, count #", ZH: "已加锁，计数 #"},
+		api.Unlocked:  {EN: "unlocked, count #", ZH: "已解锁，计数 #"},
 	}[a.Outcome]
 	if !good {
-		return textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
+		return api.Textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
 	}
-	return Text{strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)}, true
+	return bilingual(strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)), true
 }
 
 // Concurrent answers arrive in any order: the newer has a lower latch count or a higher version.

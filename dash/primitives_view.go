@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"oversell/api"
 )
 
 type lanes struct {
@@ -78,7 +80,7 @@ func draw(visitors []*visitor, now time.Time) (drawn lanes) {
 type targetView struct {
 	target
 	observed
-	Title    Text
+	Title    api.Text
 	Permits  int
 	Count    map[string]int // visitors by state, and those that hold something by action
 	visitors []*visitor

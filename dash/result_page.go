@@ -16,7 +16,7 @@ import (
 type resultPage struct {
 	resultView
 	Hazard hazard
-	Why    Text        // the card's reason why the hazard breaks the strategy
+	Why    api.Text    // the card's reason why the hazard breaks the strategy
 	Shown  *matrix.Run // nil before the first run
 	Old    *matrix.Run // the recorded run, shown before the first run; nil if there is none
 	Jump   *jump
@@ -25,29 +25,29 @@ type resultPage struct {
 
 // nextStep leads on from a failure, such as to the same experiment with a fencing token.
 type nextStep struct {
-	Label Text
+	Label api.Text
 	Path  string
 }
 
 // jump is a button that scrolls the timeline to the violation or to the fault.
 type jump struct {
-	Label                Text
+	Label                api.Text
 	Place, Second, Words string
 }
 
 func nextSteps(cards []card, failed card, e experiment.Experiment, q resultKey) (next []nextStep) {
 	if e.Fenced && failed.Fenced && !q.Fenced {
-		next = append(next, nextStep{Text{"The same with a fencing token", "加上栅栏号再试"}, resultKey{q.Hazard, q.Strategy, true}.Path()})
+		next = append(next, nextStep{bilingual("The same with a fencing token", "加上栅栏号再试"), resultKey{q.Hazard, q.Strategy, true}.Path()})
 	}
 	survives := func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }
 	if i := slices.IndexFunc(cards, survives); i >= 0 {
 		other := cards[i].ID
-		next = append(next, nextStep{textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Path()})
+		next = append(next, nextStep{api.Textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Path()})
 	}
 	return append(
 		next,
-		nextStep{Text{"Step through it", "单步走一遍"}, "/dash/step?strategy=" + q.Strategy},
-		nextStep{Text{"The code", "看代码"}, "/dash/learn/" + q.Strategy + "#code"},
+		nextStep{bilingual("Step through it", "单步走一遍"), "/dash/step?strategy=" + q.Strategy},
+		nextStep{bilingual("The code", "看代码"), "/dash/learn/" + q.Strategy + "#code"},
 	)
 }
 
@@ -64,7 +64,7 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 		b.s.showProblem(w, r, err)
 		return
 	}
-	title := textf("%s, %s", "%s，%s", q.Hazard, q.Name())
+	title := api.Textf("%s, %s", "%s，%s", q.Hazard, q.Name())
 	b.s.write(w, http.StatusOK, "result", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
 }
 
@@ -83,7 +83,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	}
 	for _, flaw := range cards[c].Breaks {
 		if string(flaw.Hazard) == q.Hazard {
-			x.Why = Text(flaw.Why)
+			x.Why = flaw.Why
 		}
 	}
 	x.Hazard, _ = hazardOf(q.Hazard)
@@ -106,9 +106,9 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resu
 	run, err := matrix.RunOf(x.Run.Result, lang, "run")
 	x.Shown = &run
 	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == api.Broken {
-		x.Jump = &jump{Text{"go to the first violation", "跳到第一处违规"}, place, second, words}
+		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), place, second, words}
 	} else if place, second, words := run.Timeline.Fault(); place != "" {
-		x.Jump = &jump{Text{"go to the fault", "跳到故障处"}, place, second, words}
+		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), place, second, words}
 	}
 	return x, err
 }

@@ -24,7 +24,7 @@ type live struct {
 	Qty     int           `json:"qty"`
 	Of      int           `json:"of"` // the number of strategies in the plan
 	Series  []*series     `json:"series"`
-	Error   *Text         `json:"error,omitempty"`
+	Error   *api.Text     `json:"error,omitempty"`
 	last    time.Time     // of the last point
 	before  load.Progress // the progress at the last point
 	sold    atomic.Int64  // pieces
@@ -42,10 +42,10 @@ type series struct {
 
 // ended has the result of one strategy.
 type ended struct {
-	Class    string  `json:"class"` // holds, broken or inconclusive
-	Headline Text    `json:"headline"`
-	Rate     float64 `json:"rate"` // requests per second
-	P99      float64 `json:"p99"`  // in ms
+	Class    string   `json:"class"` // holds, broken or inconclusive
+	Headline api.Text `json:"headline"`
+	Rate     float64  `json:"rate"` // requests per second
+	P99      float64  `json:"p99"`  // in ms
 }
 
 type point struct {
@@ -213,7 +213,7 @@ func (l *live) follow(kind string, data []byte) {
 // End shows the verdict on a strategy. The table of results follows when the whole plan has run.
 func (w *watch) End(r report.Result) {
 	w.runs.s.hub.Send("run", func() []hub.Message {
-		w.now.Ended = &ended{r.Class(), Text(report.Headline(r)), r.ThroughputPerS, r.P99MS}
+		w.now.Ended = &ended{r.Class(), report.Headline(r), r.ThroughputPerS, r.P99MS}
 		return []hub.Message{hub.NewMessage("ended", w.now.Ended)}
 	})
 }

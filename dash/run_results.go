@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/history"
 	"oversell/lab/report"
@@ -28,7 +29,7 @@ type row struct {
 
 type resultsView struct {
 	Rows  []row
-	Error *Text // of the last run, which may have left no result
+	Error *api.Text // of the last run, which may have left no result
 }
 
 // rows returns the results, the newest first. The hub's mutex must be locked.

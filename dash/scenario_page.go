@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
@@ -25,8 +26,7 @@ type scenarioPage struct {
 
 type scenarioResult struct {
 	scenario.Result
-	Answers, Numbers Text // the answers to customers and the figures, sorted by name
-	Said             Text
+	Answers, Numbers api.Text // the answers to customers and the figures, sorted by name
 }
 
 const maxScenarioResults = 60
@@ -35,15 +35,7 @@ func newScenarioPage(s *Server) {
 	p := &scenarioPage{s: s}
 	s.hub.Open("scenarios", p.all)
 	s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
-		type named struct {
-			scenario.Scenario
-			Name Text
-		}
-		var all []named
-		for _, x := range scenario.All() {
-			all = append(all, named{x, Text(x.Title)})
-		}
-		s.show(w, r, "scenarios", Text{"Scenarios", "场景"}, all)
+		s.show(w, r, "scenarios", bilingual("Scenarios", "场景"), scenario.All())
 	})
 	s.routes.HandleFunc("POST /dash/shop/start", s.withToken(p.start))
 }
@@ -78,7 +70,7 @@ func (p *scenarioPage) start(ctx context.Context, req request) error {
 		return reject(http.StatusConflict, "This scenario needs %d replicas, and this lab has %d. Start the lab with oversell lab, which can start more.",
 			"这个场景需要 %d 个副本，而这个实验室只有 %d 个。请用 oversell lab 启动实验室，它可以启动更多副本。", chosen.Replicas, have)
 	}
-	return p.s.jobs.follow(ctx, req.Who, verbatim(chosen.ID), Text(chosen.Title), &p.now, p.change, func(ctx context.Context) error {
+	return p.s.jobs.follow(ctx, req.Who, verbatim(chosen.ID), chosen.Title, &p.now, p.change, func(ctx context.Context) error {
 		return p.run(ctx, chosen, guards)
 	})
 }
@@ -87,7 +79,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 	addrs := p.s.Lab
 	if len(addrs.Replicas) < chosen.Replicas {
 		p.change(func() {
-			p.now.What = Text{"starting a lab with more replicas", "正在启动一个副本更多的实验室"}
+			p.now.What = bilingual("starting a lab with more replicas", "正在启动一个副本更多的实验室")
 		})
 		cfg := rig.FullLab(p.s.Binary, p.s.Lab.Token)
 		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, chosen.Replicas, p.s.OnExit
@@ -102,7 +94,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 	defer shop.Close()
 	for i, guard := range guards {
 		p.change(func() {
-			p.now.What = textf("%[1]s, guard %[3]s (%[4]d of %[5]d)", "%[2]s，防护 %[3]s（第 %[4]d/%[5]d 种）",
+			p.now.What = api.Textf("%[1]s, guard %[3]s (%[4]d of %[5]d)", "%[2]s，防护 %[3]s（第 %[4]d/%[5]d 种）",
 				chosen.Title.EN, chosen.Title.ZH, guard.ID, i+1, len(guards))
 		})
 		r, err := chosen.Run(ctx, shop, guard)
@@ -110,7 +102,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 			return err
 		}
 		p.change(func() {
-			result := scenarioResult{r, sorted(r.Outcomes), sorted(r.Figures), Text(r.Sentence)}
+			result := scenarioResult{r, sorted(r.Outcomes), sorted(r.Figures)}
 			p.results = append([]scenarioResult{result}, p.results...)
 			p.results = p.results[:min(len(p.results), maxScenarioResults)]
 		})
@@ -122,12 +114,12 @@ func (p *scenarioPage) change(change func()) {
 	p.s.hub.Send("scenarios", func() []hub.Message { change(); return p.all() })
 }
 
-func sorted[N int | float64](numbers map[string]N) Text {
+func sorted[N int | float64](numbers map[string]N) api.Text {
 	var en, zh []string
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		value := strconv.FormatFloat(math.Round(10*float64(numbers[name]))/10, 'f', -1, 64)
 		word := scenario.Word(name)
 		en, zh = append(en, word.EN+": "+value), append(zh, word.ZH+"："+value)
 	}
-	return Text{strings.Join(en, "; "), strings.Join(zh, "；")}
+	return bilingual(strings.Join(en, "; "), strings.Join(zh, "；"))
 }

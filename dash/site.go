@@ -125,7 +125,7 @@ func (s Site) Write(folder string) error {
 		w.results[resultKey{r.Hazard, r.Strategy, r.Fenced}] = &storedResult{Result: r}
 	}
 	return errors.Join(w.assets(), w.learn(), w.matrix(), w.steps(), w.course(),
-		w.page("index.html", "home", "home", Text{"locks that break", "会出错的锁"}, same(len(w.Strategies))))
+		w.page("index.html", "home", "home", bilingual("locks that break", "会出错的锁"), same(len(w.Strategies))))
 }
 
 // parseSite parses a page of the lab, and then the parts of it that are different in a site.
@@ -161,7 +161,7 @@ func (w *siteWriter) file(name string, text []byte) error {
 }
 
 // page writes a page in both languages. file is its path from the folder of the language.
-func (w *siteWriter) page(file, name, menu string, title Text, data func(lang string) (any, error)) error {
+func (w *siteWriter) page(file, name, menu string, title api.Text, data func(lang string) (any, error)) error {
 	for _, lang := range []string{"en", "zh"} {
 		content, err := data(lang)
 		if err != nil {
@@ -183,13 +183,13 @@ func (w *siteWriter) page(file, name, menu string, title Text, data func(lang st
 func same(data any) func(string) (any, error) { return func(string) (any, error) { return data, nil } }
 
 func (w *siteWriter) learn() error {
-	err := w.page("learn/index.html", "strategies", "strategies", Text{"Learn", "学习"}, same(learnView{groupsOf(w.cards), w.Primitives}))
+	err := w.page("learn/index.html", "strategies", "strategies", bilingual("Learn", "学习"), same(learnView{groupsOf(w.cards), w.Primitives}))
 	var primitives []primitiveView
 	for _, p := range w.Primitives {
 		files := codeFiles(p.Code)
 		primitives = append(primitives, primitiveView{p, files[:ownFiles(files)]})
 	}
-	err = errors.Join(err, w.page("learn/primitives.html", "primitives", "strategies", Text{"Primitives", "同步原语"}, same(primitives)))
+	err = errors.Join(err, w.page("learn/primitives.html", "primitives", "strategies", bilingual("Primitives", "同步原语"), same(primitives)))
 	for _, c := range w.cards {
 		x := newStrategyView(c, w.cards)
 		own := ownFiles(x.Files)
@@ -247,7 +247,7 @@ func (w *siteWriter) matrix() (err error) {
 	for _, h := range m.Hazards {
 		err = errors.Join(err, w.page(fileOf("/dash/break/"+h.ID), "hazard", "break", verbatim(h.ID), pages[h.ID].draw))
 	}
-	return errors.Join(err, w.page("break/index.html", "break", "break", Text{"Fault matrix", "故障矩阵"}, same(struct {
+	return errors.Join(err, w.page("break/index.html", "break", "break", bilingual("Fault matrix", "故障矩阵"), same(struct {
 		Filter    matrixFilter
 		Matrix    matrixView
 		About     matrix.About
@@ -300,7 +300,7 @@ func (w *siteWriter) resultOf(q resultKey, s matrix.Summary) *storedResult {
 }
 
 func (w *siteWriter) steps() error {
-	err := w.page("step/index.html", "steps", "step", Text{"Step", "单步"}, same(groupsOf(w.cards)))
+	err := w.page("step/index.html", "steps", "step", bilingual("Step", "单步"), same(groupsOf(w.cards)))
 	for i, s := range w.Strategies {
 		if len(s.Steps.Nodes) == 0 {
 			return fmt.Errorf("write the site: the steps of %s are not recorded: run `make steps strategy=%s`", s.ID, s.ID)
@@ -318,7 +318,7 @@ func (w *siteWriter) steps() error {
 		err = errors.Join(
 			err, errJSON,
 			w.file("static/steps/"+s.ID+".js", fmt.Appendf(nil, "const recorded = %s;\n", recorded)),
-			w.page(fileOf("/dash/step/"+s.ID), "step", "step", textf("Step: %s", "单步：%s", s.ID), same(w.cards[i])),
+			w.page(fileOf("/dash/step/"+s.ID), "step", "step", api.Textf("Step: %s", "单步：%s", s.ID), same(w.cards[i])),
 		)
 	}
 	return err
@@ -344,9 +344,9 @@ func (w *siteWriter) course() error {
 	if err != nil {
 		return err
 	}
-	err = w.page("course/index.html", "course", "course", Text{"The course", "课程"}, func(lang string) (any, error) { return lessons[lang], nil })
+	err = w.page("course/index.html", "course", "course", bilingual("The course", "课程"), func(lang string) (any, error) { return lessons[lang], nil })
 	for i, l := range lessons["en"] {
-		err = errors.Join(err, w.page(fileOf("/dash/course/"+l.Name), "lesson", "course", Text{l.Title, lessons["zh"][i].Title}, func(lang string) (any, error) {
+		err = errors.Join(err, w.page(fileOf("/dash/course/"+l.Name), "lesson", "course", bilingual(l.Title, lessons["zh"][i].Title), func(lang string) (any, error) {
 			return lessons[lang][i], nil
 		}))
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/stepper"
@@ -38,7 +39,7 @@ const (
 func newSteps(s *Server) {
 	p := &steps{s: s}
 	s.hub.Open("step", p.all)
-	s.showWithGroups("/dash/step", "step", Text{"Step", "单步"}, func(r *http.Request, groups []group) any {
+	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
 		return struct {
 			Groups []group
 			Chosen string
@@ -64,7 +65,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 	if err := p.end(ctx, req); err != nil {
 		return err
 	}
-	return p.s.jobs.start(ctx, req.Who, textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
+	return p.s.jobs.start(ctx, req.Who, api.Textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
 // end ends the open round. It returns when both clients have disconnected.
@@ -144,7 +145,7 @@ func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 		p.job, p.presses, now.Open = nil, nil, false
 		switch {
 		case errors.Is(context.Cause(ctx), errStopped):
-			now.Said = Text{"The round was stopped.", "这一轮已停止。"}
+			now.Said = bilingual("The round was stopped.", "这一轮已停止。")
 		case err != nil:
 			now.Said, now.Alarm = problemOf(err).Text, !errors.Is(err, errIdle)
 		}
@@ -218,12 +219,12 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	found := g.Solution()
 	if found == nil {
 		p.change(func(now *scene) {
-			now.Said = Text{"No order of these steps loses an update. All of them were recorded.", "这些步骤的任何顺序都不会丢失更新。所有顺序都记录过。"}
+			now.Said = bilingual("No order of these steps loses an update. All of them were recorded.", "这些步骤的任何顺序都不会丢失更新。所有顺序都记录过。")
 		})
 		return nil
 	}
 	p.change(func(now *scene) {
-		now.Said = textf("Fewest switches between A and B that lose an update: %d", "丢失更新所需的最少切换次数：%d", found.Switches)
+		now.Said = api.Textf("Fewest switches between A and B that lose an update: %d", "丢失更新所需的最少切换次数：%d", found.Switches)
 	})
 	return lab.Solve(ctx, *found, func(round *stepper.Round) error {
 		p.change(func(now *scene) { now.update(round) })

@@ -27,18 +27,18 @@ type scene struct {
 	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int
-	Sentence Text // the verdict
-	Over     bool // both clients have received their answers
-	Wrong    bool // the round broke an invariant
-	Lost     bool // the round lost an update
-	Guess    int  // the predicted stock; 0 means no prediction
-	Shown    bool // the page shows the row and the answers
-	Said     Text // why the round ended, or what the solution is
-	Alarm    bool // Said is an error
+	Sentence api.Text // the verdict
+	Over     bool     // both clients have received their answers
+	Wrong    bool     // the round broke an invariant
+	Lost     bool     // the round lost an update
+	Guess    int      // the predicted stock; 0 means no prediction
+	Shown    bool     // the page shows the row and the answers
+	Said     api.Text // why the round ended, or what the solution is
+	Alarm    bool     // Said is an error
 }
 
 func (now *scene) update(r *stepper.Round) {
-	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), Text(r.Sentence())
+	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), r.Sentence()
 	now.Wrong = now.Over && r.Stock().Verdict == api.Broken
 	now.Lost = now.Over && r.Stock().Lost() > 0
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
@@ -86,7 +86,7 @@ type stepLine struct {
 	N        int // the number of the step in the round
 	Who      string
 	Step     string
-	Text     Text
+	Text     api.Text
 	Row      int
 	Commands []string // what the client has sent since its previous line
 }
@@ -129,9 +129,9 @@ func (now scene) column(who stepper.Client) column {
 // Lines returns the steps of both clients. Until Shown is set, it hides the answers of the service.
 func (now scene) Lines() (lines []stepLine) {
 	for i, l := range now.Log {
-		text := Text(l.Text)
+		text := l.Text
 		if l.State() == stepper.Ended && !now.Shown {
-			text = Text{"has its answer", "得到了应答"}
+			text = bilingual("has its answer", "得到了应答")
 		}
 		lines = append(lines, stepLine{i + 1, l.Client.String(), l.Step, text, l.Row, l.Commands})
 	}

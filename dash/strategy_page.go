@@ -20,7 +20,7 @@ type strategyView struct {
 	card
 	Able          bool // this machine can run experiments
 	Claims        []claim
-	Explored      []Text // a sentence for each search of all schedules
+	Explored      []api.Text // a sentence for each search of all schedules
 	Files         []codeFile
 	Others        []string       // files that run too, and that only the page Step shows; only in a site
 	Ours          *report.Result // the newest result; nil before the first run
@@ -42,7 +42,7 @@ type claim struct {
 	resultKey
 	hazard
 	Breaks bool
-	Why    Text
+	Why    api.Text
 	Run    *storedResult // the newest result; nil before the first run
 }
 
@@ -106,7 +106,7 @@ func codeFiles(code []api.File) (files []codeFile) {
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.Open("strategies", func() []hub.Message { return nil })
-	s.showWithGroups("/dash/learn", "strategies", Text{"Learn", "学习"}, func(r *http.Request, groups []group) any {
+	s.showWithGroups("/dash/learn", "strategies", bilingual("Learn", "学习"), func(r *http.Request, groups []group) any {
 		var primitives []api.Primitive
 		_ = s.catalogue.get(r.Context(), "/primitives", &primitives) // without an answer, the page lists no primitives
 		return learnView{groups, primitives}
@@ -123,7 +123,7 @@ func routeStrategies(s *Server) {
 			return
 		}
 		x.Files = codeFiles(x.Code)
-		s.write(w, http.StatusOK, "primitive", view{Lang: language(r), Page: "strategies", Title: Text(x.Title), Data: x})
+		s.write(w, http.StatusOK, "primitive", view{Lang: language(r), Page: "strategies", Title: x.Title, Data: x})
 	})
 	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {
 		x, err := s.strategyView(r.Context(), r.PathValue("id"))
@@ -160,9 +160,9 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 }
 
 // explored returns what the recorded searches of all schedules say about a strategy.
-func explored(strategy string) []Text {
+func explored(strategy string) []api.Text {
 	var recorded struct {
-		Sentences map[string][]Text `json:"sentences"`
+		Sentences map[string][]api.Text `json:"sentences"`
 	}
 	if err := json.Unmarshal(docs.Explored, &recorded); err != nil {
 		panic(err) // TestExplored checks the file
@@ -186,7 +186,7 @@ func newStrategyView(c card, all []card) strategyView {
 		x.Claims = append(x.Claims, c)
 	}
 	for _, b := range x.Breaks {
-		add(claim{Breaks: true, Why: Text(b.Why)}, string(b.Hazard))
+		add(claim{Breaks: true, Why: b.Why}, string(b.Hazard))
 	}
 	for _, h := range x.Protects {
 		add(claim{}, string(h))

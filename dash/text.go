@@ -6,18 +6,12 @@ import (
 	"oversell/api"
 )
 
-// Text is a text of a page in English and in Chinese.
-type Text api.Text
-
-// In returns the text in the language lang, en or zh.
-func (t Text) In(lang string) string { return api.Text(t).In(lang) }
-
-func textf(en, zh string, values ...any) Text { return Text(api.Textf(en, zh, values...)) }
+func bilingual(en, zh string) api.Text { return api.Text{EN: en, ZH: zh} }
 
 // failure returns the text of an error, which is in English.
-func failure(err error) Text { return Text{err.Error(), "出错：" + err.Error()} }
+func failure(err error) api.Text { return bilingual(err.Error(), "出错："+err.Error()) }
 
-func verbatim(s string) Text { return Text{s, s} }
+func verbatim(s string) api.Text { return bilingual(s, s) }
 
 const langCookie = "lang"
 

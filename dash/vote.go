@@ -11,6 +11,7 @@ import (
 
 	"rsc.io/qr"
 
+	"oversell/api"
 	"oversell/dash/hub"
 )
 
@@ -29,8 +30,8 @@ type question struct {
 	Topic   string // of the lesson's page, which shows the votes
 	Trial   int    // the index of the trial in the lesson
 	Closed  bool   // the trial has a result
-	Ask     Text
-	Options []Text
+	Ask     api.Text
+	Options []api.Text
 }
 
 const (
@@ -45,7 +46,7 @@ func newVotes(s *Server) *votes {
 		if _, err := r.Cookie(voterCookie); err != nil {
 			http.SetCookie(w, &http.Cookie{Name: voterCookie, Value: rand.Text(), Path: "/dash/vote", MaxAge: 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // it only counts a phone once, and the lab uses HTTP
 		}
-		s.show(w, r, "vote", Text{"Vote", "投票"}, nil)
+		s.show(w, r, "vote", bilingual("Vote", "投票"), nil)
 	})
 	s.routes.HandleFunc("POST /dash/vote", s.answered(v.vote))
 	return v
@@ -118,7 +119,7 @@ type classVotes struct {
 }
 
 type counted struct {
-	Text
+	api.Text
 	Votes, Share int // the share in per cent
 }
 
