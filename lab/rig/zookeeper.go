@@ -9,11 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// tickTime allows session timeouts of 1 s: a dead holder's session ends soon.
-const tickTime = 500 * time.Millisecond
 
 func (r *Rig) javaOptions(dir string) []string {
 	forceSync := "no" // as in MySQL, a write is passed to the kernel, and not synced to the disk
@@ -54,8 +50,7 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 // addZookeeper adds a server. id is its number in the ensemble.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members []string) {
 	s := r.newServer(name, program.java, 0)
-	data, tick := s.mkdir("data"), tickTime.Milliseconds()
-	values := map[string]any{"Tick": tick, "MinSession": 2 * tick, "Port": s.port(), "Data": data, "Members": members, "CA": ""}
+	values := map[string]any{"Port": s.port(), "Data": s.mkdir("data"), "Members": members, "CA": ""}
 	if r.cfg.Certificates != nil {
 		r.secureZookeeper(s, values)
 	}
