@@ -17,9 +17,6 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
-	"github.com/redis/go-redis/v9"
-
 	"oversell/api"
 )
 
@@ -47,15 +44,9 @@ func sum(text string, counter *regexp.Regexp, except ...string) (total int64, er
 // RedisCommands returns how many commands the Redis at url has executed, including those inside
 // scripts. It excludes its own commands and the commands that set up a connection.
 func RedisCommands(ctx context.Context, url string) (int64, error) {
-	options, err := redis.ParseURL(url)
+	text, err := redisInfo(ctx, url, "commandstats")
 	if err != nil {
-		return 0, fmt.Errorf("redis: %w", err)
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
-	text, err := client.Info(ctx, "commandstats").Result()
-	if err != nil {
-		return 0, fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
+		return 0, err
 	}
 	return sum(text, commandStat, "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf")
 }
@@ -71,16 +62,10 @@ func GaleraWrites(ctx context.Context, dsn string) (int64, error) {
 }
 
 func mysqlStatus(ctx context.Context, dsn, variable string) (n int64, err error) {
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		return 0, fmt.Errorf("mysql: %w", err)
-	}
-	defer func() { _ = db.Close() }()
-	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+variable+"'").Scan(&variable, &n)
-	if err != nil {
-		return 0, fmt.Errorf("mysql: %w", err)
-	}
-	return n, nil
+	err = WithMySQL(dsn, func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+variable+"'").Scan(&variable, &n)
+	})
+	return n, err
 }
 
 // ZooKeeperPackets returns how many packets the server received from clients, including heartbeats.

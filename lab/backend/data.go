@@ -17,16 +17,7 @@ import (
 
 // FlushRedis deletes all keys of the Redis at url.
 func FlushRedis(ctx context.Context, url string) error {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return fmt.Errorf("redis: %w", err)
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		return fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
-	}
-	return nil
+	return withRedis(url, func(client *redis.Client) error { return client.FlushAll(ctx).Err() })
 }
 
 // DeleteMySQLLocks deletes the rows of all tables whose names contain lock or queue. It returns the
@@ -45,29 +36,27 @@ func KillMySQLConnections(ctx context.Context, dsn string) error {
 
 // executeAll executes the statements that the query list returns, and adds up the rows they change.
 func executeAll(ctx context.Context, dsn, list string) (changed int64, err error) {
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		return 0, fmt.Errorf("mysql: %w", err)
-	}
-	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1) // all statements have the same CONNECTION_ID
-	statements, err := texts(ctx, db, list)
-	if err != nil {
-		return 0, fmt.Errorf("mysql: %w", err)
-	}
-	for _, statement := range statements {
-		result, err := db.ExecContext(ctx, statement)
-		const noSuchThread = 1094 // this connection has ended by itself
-		if refused := new(mysql.MySQLError); errors.As(err, &refused) && refused.Number == noSuchThread {
-			continue
-		}
+	err = WithMySQL(dsn, func(db *sql.DB) error {
+		db.SetMaxOpenConns(1) // all statements have the same CONNECTION_ID
+		statements, err := texts(ctx, db, list)
 		if err != nil {
-			return 0, fmt.Errorf("mysql: %s: %w", statement, err)
+			return err
 		}
-		n, _ := result.RowsAffected() // this driver always knows them
-		changed += n
-	}
-	return changed, nil
+		for _, statement := range statements {
+			result, err := db.ExecContext(ctx, statement)
+			const noSuchThread = 1094 // this connection has ended by itself
+			if refused := new(mysql.MySQLError); errors.As(err, &refused) && refused.Number == noSuchThread {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+			n, _ := result.RowsAffected() // this driver always knows them
+			changed += n
+		}
+		return nil
+	})
+	return changed, err
 }
 
 func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {

@@ -2,13 +2,11 @@ package backend
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Versions adds the version of each kind's first server, if that server answers within a second.
@@ -20,7 +18,7 @@ func Versions(ctx context.Context, versions map[string]string, mysql string, red
 		addrs   []string
 		version func(ctx context.Context, addr string) (string, error)
 	}{
-		{"mysql", []string{mysql}, mysqlVersion},
+		{"mysql", []string{mysql}, MySQLVersion},
 		{"redis", redisURLs, redisVersion},
 		{"zookeeper", zookeeper, zookeeperVersion},
 		{"etcd", etcd, etcdVersion},
@@ -34,25 +32,17 @@ func Versions(ctx context.Context, versions map[string]string, mysql string, red
 	}
 }
 
-func mysqlVersion(ctx context.Context, dsn string) (version string, err error) {
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		return "", err
+// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB, or "" if the dsn is empty.
+func MySQLVersion(ctx context.Context, dsn string) (string, error) {
+	if dsn == "" {
+		return "", nil
 	}
-	defer func() { _ = db.Close() }()
-	err = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	return version, err
+	version, err := MySQLValue(ctx, dsn, "SELECT VERSION()")
+	return strings.TrimSuffix(version, "-log"), err // a server with a binary log adds it
 }
 
 func redisVersion(ctx context.Context, url string) (string, error) {
-	options, err := redis.ParseURL(url)
-	if err != nil {
-		return "", err
-	}
-	options.ContextTimeoutEnabled = true
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
-	text, err := client.Info(ctx, "server").Result()
+	text, err := redisInfo(ctx, url, "server")
 	return group(`redis_version:(\S+)`, text), err
 }
 

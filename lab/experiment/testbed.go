@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/backend"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/load"
@@ -55,7 +56,7 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	}
 	bed.products.Store(1000)
 	var err error
-	if bed.mysql, err = r.MySQLVersion(ctx); err != nil {
+	if bed.mysql, err = backend.MySQLVersion(ctx, r.Addresses().MySQL); err != nil {
 		return nil, err
 	}
 	if err := bed.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &bed.cards); err != nil {

@@ -2,11 +2,12 @@ package rig
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"oversell/lab/backend"
 )
 
 // Database is the number of servers that store the stock, and their way of replication.
@@ -117,7 +118,7 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 	return awaitNil(ctx, "both databases have the same history", func(ctx context.Context) error {
 		var at [2]string
 		for i, node := range r.databases {
-			position, err := mysqlValue(ctx, r.secrets.mysql(adminUser, node.addr), query)
+			position, err := backend.MySQLValue(ctx, r.secrets.mysql(adminUser, node.addr), query)
 			if err != nil {
 				return err
 			}
@@ -146,10 +147,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	}
 	execute := func(ctx context.Context, statement string) error {
 		for _, node := range followers {
-			if err := withMySQL(r.secrets.mysql(adminUser, node.addr), func(db *sql.DB) error {
-				_, err := db.ExecContext(ctx, statement)
-				return err
-			}); err != nil {
+			if err := backend.ExecuteMySQL(ctx, r.secrets.mysql(adminUser, node.addr), statement); err != nil {
 				return fmt.Errorf("rig: %s: %w", statement, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -84,7 +85,7 @@ func TestDelayedReads(t *testing.T) {
 		t.Errorf("released, the follower has the rows %v", got)
 	}
 	// The servers of a pair keep a binary log, and so add -log to their version.
-	if version, err := r.MySQLVersion(t.Context()); err != nil || !strings.Contains(version, "MariaDB") || strings.HasSuffix(version, "-log") {
+	if version, err := backend.MySQLVersion(t.Context(), r.Addresses().MySQL); err != nil || !strings.Contains(version, "MariaDB") || strings.HasSuffix(version, "-log") {
 		t.Errorf("the version is %q, %v", version, err)
 	}
 	if s, err := r.Server("mysql-2"); err != nil || !strings.Contains(r.Addresses().Reads, s.Addr()) {

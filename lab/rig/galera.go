@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // for the script
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"oversell/lab/backend"
 )
 
 //go:embed wsrep_sst_copy
@@ -49,7 +50,7 @@ func (r *Rig) addHAProxy(found programs, nodes []*database) {
 	// A read waits for all earlier commits of the cluster. By default, another node may return older data.
 	r.addrs.MySQL = withOption(r.secrets.mysql(labUser, s.addr), "wsrep_sync_wait=1")
 	s.probe = func(ctx context.Context) error {
-		_, err := mysqlValue(ctx, r.addrs.MySQL, "SELECT 1")
+		_, err := backend.MySQLValue(ctx, r.addrs.MySQL, "SELECT 1")
 		return err
 	}
 	r.backends = append(r.backends, s)
@@ -161,15 +162,11 @@ func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Con
 	}
 	admin := r.secrets.mysql(adminUser, s.addr)
 	isolate := func(ctx context.Context, on int, state string) error {
-		err := withMySQL(admin, func(db *sql.DB) error {
-			_, err := db.ExecContext(ctx, fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on))
-			return err
-		})
-		if err != nil {
+		if err := backend.ExecuteMySQL(ctx, admin, fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on)); err != nil {
 			return fmt.Errorf("rig: isolate %s: %w", node, err)
 		}
 		return awaitNil(ctx, node+" is "+state, func(ctx context.Context) error {
-			got, err := mysqlValue(ctx, admin, "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'")
+			got, err := backend.MySQLValue(ctx, admin, "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'")
 			if err == nil && got != state {
 				err = fmt.Errorf("it is %s", got)
 			}

@@ -3,13 +3,14 @@ package rig
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"oversell/lab/backend"
 )
 
 // enter creates a database and a folder of ZooKeeper for this rig in the servers of Config.Host.
@@ -23,11 +24,11 @@ func (r *Rig) enter(ctx context.Context) error {
 		if !found {
 			return errors.New("rig: the host has no MySQL")
 		}
-		if err := mysqlExec(ctx, host.MySQL, "CREATE DATABASE "+name); err != nil {
+		if err := backend.ExecuteMySQL(ctx, host.MySQL, "CREATE DATABASE "+name); err != nil {
 			return fmt.Errorf("rig: a database of the host: %w", err)
 		}
 		r.addrs.MySQL = server + ")/" + name + strings.TrimPrefix(own, "oversell")
-		r.leave = func(ctx context.Context) error { return mysqlExec(ctx, host.MySQL, "DROP DATABASE "+name) }
+		r.leave = func(ctx context.Context) error { return backend.ExecuteMySQL(ctx, host.MySQL, "DROP DATABASE "+name) }
 	}
 	if r.cfg.Zookeeper {
 		if len(host.Zookeeper) == 0 {
@@ -39,13 +40,6 @@ func (r *Rig) enter(ctx context.Context) error {
 		r.addrs.Zookeeper = []string{strings.Join(host.Zookeeper, ",") + "/" + name}
 	}
 	return nil
-}
-
-func mysqlExec(ctx context.Context, dsn, statement string) error {
-	return withMySQL(dsn, func(db *sql.DB) error {
-		_, err := db.ExecContext(ctx, statement)
-		return err
-	})
 }
 
 func createFolder(servers []string, path string) error {

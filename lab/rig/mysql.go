@@ -2,14 +2,13 @@ package rig
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
+	"oversell/lab/backend"
 )
 
 // mysqlSetUp returns the statements that run at each start, before the first connection.
@@ -114,7 +113,7 @@ func (r *Rig) addDatabase(found programs, name string) *database {
 	d.prepare = d.install
 	dsn := r.secrets.mysql(labUser, d.addr)
 	d.probe = func(ctx context.Context) error {
-		_, err := mysqlValue(ctx, dsn, "SELECT 1")
+		_, err := backend.MySQLValue(ctx, dsn, "SELECT 1")
 		return err
 	}
 	r.databases = append(r.databases, d.Server)
@@ -168,24 +167,4 @@ func (d *database) options() []string {
 		return slices.Concat(all, mysqlOptions(), onlyMySQL())
 	}
 	return slices.Concat(all, mysqlOptions(), onlyMariaDB())
-}
-
-func mysqlValue(ctx context.Context, dsn, query string) (value string, err error) {
-	err = withMySQL(dsn, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(&value) })
-	return value, err
-}
-
-func withMySQL(dsn string, use func(*sql.DB) error) error {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	cfg.Logger = &mysql.NopLogger{} // the default prints each refused connection
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	db := sql.OpenDB(connector)
-	defer func() { _ = db.Close() }()
-	return use(db)
 }

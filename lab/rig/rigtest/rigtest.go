@@ -29,6 +29,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 )
 
@@ -108,7 +109,7 @@ func checkMySQL(ctx context.Context, r *rig.Rig) error {
 	if err != nil {
 		return fmt.Errorf("OVERSELL_MYSQL: %w", err)
 	}
-	version, err := r.MySQLVersion(ctx)
+	version, err := backend.MySQLVersion(ctx, r.Addresses().MySQL)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+)
+
+// WithMySQL opens a pool for the server with this dsn, and closes it when use returns.
+func WithMySQL(dsn string, use func(*sql.DB) error) error {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	cfg.Logger = &mysql.NopLogger{} // the default prints each refused connection
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	if err := use(db); err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	return nil
+}
+
+// MySQLValue returns the first column of the query's first row.
+func MySQLValue(ctx context.Context, dsn, query string) (value string, err error) {
+	err = WithMySQL(dsn, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(&value) })
+	return value, err
+}
+
+// ExecuteMySQL executes a statement.
+func ExecuteMySQL(ctx context.Context, dsn, statement string) error {
+	return WithMySQL(dsn, func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, statement)
+		return err
+	})
+}
+
+func withRedis(url string, use func(*redis.Client) error) error {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	options.ContextTimeoutEnabled = true
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	if err := use(client); err != nil {
+		return fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
+	}
+	return nil
+}
+
+// redisInfo returns a section of what the command INFO reports.
+func redisInfo(ctx context.Context, url, section string) (text string, err error) {
+	err = withRedis(url, func(client *redis.Client) (err error) {
+		text, err = client.Info(ctx, section).Result()
+		return err
+	})
+	return text, err
+}
