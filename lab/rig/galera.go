@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	_ "embed" // for the script
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,9 +14,6 @@ import (
 	"oversell/lab/backend"
 )
 
-//go:embed wsrep_sst_copy
-var galeraCopy string
-
 // addGaleraCluster adds three nodes, and a proxy in front of them.
 func (r *Rig) addGaleraCluster(found programs) {
 	var nodes []*database
@@ -28,25 +24,15 @@ func (r *Rig) addGaleraCluster(found programs) {
 	r.addHAProxy(found, nodes)
 }
 
-//go:embed haproxy.cfg
-var haproxyConf string
-
-//go:embed galera_check
-var galeraCheck string
-
 // addHAProxy adds the proxy through which clients write at one node of the cluster.
 func (r *Rig) addHAProxy(found programs, nodes []*database) {
 	s := r.newServer("haproxy", found.haproxy, 0)
-	script := s.write("galera_check", galeraCheck)
-	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
 	// In a file, because every user can read arguments. A server without a certificate has no TLS.
 	s.write("client.cnf", fmt.Sprintf("[client]\nuser=%s\npassword=%s\nskip-ssl\n", labUser, r.secrets.user))
-	text := haproxyConf
-	for _, d := range nodes {
-		text = strings.Replace(text, "NODE", d.addr, 1)
-	}
-	words := strings.NewReplacer("LISTEN", s.addr, "SCRIPT", script, "PROGRAMS", filepath.Dir(found.mariadb))
-	s.args = []string{"-db", "-f", s.write("haproxy.cfg", words.Replace(text))} // -db: in the foreground
+	conf := s.conf("haproxy.cfg", map[string]any{
+		"Addr": s.addr, "Check": s.script("galera_check"), "Programs": filepath.Dir(found.mariadb), "Nodes": nodes,
+	})
+	s.args = []string{"-db", "-f", conf} // -db: in the foreground
 	// A read waits for all earlier commits of the cluster. By default, another node may return older data.
 	r.addrs.MySQL = withOption(r.secrets.mysql(labUser, s.addr), "wsrep_sync_wait=1")
 	s.probe = func(ctx context.Context) error {
@@ -59,19 +45,14 @@ func (r *Rig) addHAProxy(found programs, nodes []*database) {
 // joinGalera makes a cluster of databases. The first one begins it, and each of the others starts
 // after the one before it, with a copy of its data.
 func (r *Rig) joinGalera(nodes ...*database) {
-	scripts := nodes[0].mkdir("galera")
-	script := nodes[0].write("galera/wsrep_sst_copy", galeraCopy)
-	r.check(os.Chmod(script, 0o700)) //nolint:gosec // a script
-	// The cluster's name is a secret, in a file because every user can read arguments. With the
-	// name, another user's node could join and create a database user that may write files.
-	conf := nodes[0].write("galera/galera.cnf", "[mysqld]\nwsrep-cluster-name="+r.secrets.galera+"\n")
+	scripts := filepath.Dir(nodes[0].script("wsrep_sst_copy"))
 	env := environment("PATH="+scripts+string(os.PathListSeparator)+os.Getenv("PATH"), "NODES="+r.dir)
 	var members []string
 	for range nodes {
 		members = append(members, r.takeAddr())
 	}
 	for i, d := range nodes {
-		d.conf, d.env = conf, env
+		d.env = env
 		d.members = strings.Join(members, ",")
 		d.more = append(d.more,
 			"--wsrep-on=ON", "--wsrep-provider="+d.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,

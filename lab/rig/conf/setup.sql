@@ -1,0 +1,11 @@
+{{- /* Installers create root@localhost, and some root@127.0.0.1, without a password. Without name resolution
+these are two users, so the statements set both passwords. */ -}}
+CREATE DATABASE IF NOT EXISTS oversell CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+ALTER USER 'root'@'localhost' IDENTIFIED BY '{{.Admin}}';
+CREATE USER IF NOT EXISTS 'root'@'127.0.0.1';
+ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY '{{.Admin}}';
+GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
+CREATE USER IF NOT EXISTS 'oversell'@'127.0.0.1' IDENTIFIED BY '{{.User}}';
+GRANT ALL PRIVILEGES ON oversell.* TO 'oversell'@'127.0.0.1';
+GRANT ALL PRIVILEGES ON `oversell\_%`.* TO 'oversell'@'127.0.0.1';
+GRANT PROCESS ON *.* TO 'oversell'@'127.0.0.1';
