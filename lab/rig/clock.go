@@ -1,31 +1,18 @@
 package rig
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
 )
 
-// fakeClock has the paths of the libraries that give a program another clock.
-type fakeClock struct {
-	faketime string // libfaketime
-	malloc   string // libtcmalloc_minimal
-}
-
-// findFakeClock finds the libraries of Debian's packages libfaketime and libtcmalloc-minimal4.
-func findFakeClock() (fakeClock, error) {
-	faketime, err1 := findFile("libfaketime.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
-	malloc, err2 := findFile("libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc_minimal.so.4")
-	return fakeClock{faketime, malloc}, errors.Join(err1, err2)
-}
-
-// env makes a program read its clock's offset from file, each time the program reads its clock.
-func (c fakeClock) env(file string) []string {
+// clockEnv makes a program read its clock's offset from file, each time the program reads its clock. On Linux
+// only: with Debian's packages libfaketime and libtcmalloc-minimal4.
+func (found programs) clockEnv(file string) []string {
 	return []string{
 		// Debian's Redis uses jemalloc, which reads the time while libfaketime initialises. libfaketime
 		// then needs memory from jemalloc, which is a deadlock. Another allocator avoids the deadlock.
-		"LD_PRELOAD=" + c.faketime + ":" + c.malloc,
+		"LD_PRELOAD=" + found.faketime + ":" + found.malloc,
 		"FAKETIME_TIMESTAMP_FILE=" + file,
 		"FAKETIME_NO_CACHE=1",
 		// Only the time of day jumps, not the monotonic clock, as after a change of the system clock.

@@ -2,13 +2,13 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,8 +16,15 @@ import (
 // ErrMissing is wrapped by the error of Start when a program is not installed.
 var ErrMissing = errors.New("not installed")
 
+// packages says how to install programs that "make servers" leaves out, as most labs do not need them.
+var packages = map[string]string{
+	"initdb":     "install Debian's packages postgresql and pgbouncer",
+	"pgbouncer":  "install Debian's packages postgresql and pgbouncer",
+	"prometheus": "run \"make observe\", or install Debian's package prometheus",
+}
+
 func missing(name string) error {
-	return fmt.Errorf("rig: %s: %w: run \"make servers\"", name, ErrMissing)
+	return fmt.Errorf("rig: %s: %w: %s", name, ErrMissing, cmp.Or(packages[name], "run \"make servers\""))
 }
 
 // programs has the paths of installed programs. A program that is not needed has an empty path.
@@ -29,12 +36,13 @@ type programs struct {
 	mariadb    string // MariaDB's client, with which HAProxy checks the nodes of a cluster
 	redis      string
 	redisCLI   string
+	faketime   string // libfaketime, which gives a program another clock
+	malloc     string // libtcmalloc_minimal
 	zookeeper  zookeeperProgram
 	etcd       string
-	nginx      string
-	clock      fakeClock
-	postgres   string // the folder of PostgreSQL's programs
+	initdb     string // of PostgreSQL
 	pgbouncer  string
+	nginx      string
 	prometheus string
 }
 
@@ -44,87 +52,62 @@ func Installed(cfg Config) error {
 	return err
 }
 
-func find(cfg Config) (programs, error) {
-	var found programs
-	var errs [11]error
+func find(cfg Config) (found programs, err error) {
+	need := func(needed bool, path *string, names ...string) {
+		if needed {
+			var absent error
+			*path, absent = findProgram(names...)
+			err = errors.Join(err, absent)
+		}
+	}
 	if cfg.MySQL || cfg.Database != OneServer {
-		found.mysqld, found.installer, errs[0] = findDatabase(cfg.Database)
+		found.mysqld, found.installer, err = findDatabase(cfg.Database)
 	}
-	if cfg.Redis > 0 {
-		found.redis, errs[1] = findProgram("redis-server", "valkey-server")
+	need(cfg.Database.isGalera(), &found.galera, galeraLibraries(found.mysqld)...)
+	need(cfg.Database == GaleraCluster, &found.haproxy, "haproxy")
+	need(cfg.Database == GaleraCluster, &found.mariadb, "mariadb")
+	if cfg.RedisTopology == OneRedis {
+		need(cfg.Redis > 0, &found.redis, "redis-server", "valkey-server")
+	} else {
+		need(true, &found.redis, "redis-server")
 	}
-	if cfg.RedisTopology != OneRedis && errs[1] == nil {
-		found.redis, errs[1] = findProgram("redis-server")
-		if cfg.RedisTopology == RedisCluster && errs[1] == nil {
-			found.redisCLI, errs[1] = findProgram("redis-cli")
-		}
-	}
+	need(cfg.RedisTopology == RedisCluster, &found.redisCLI, "redis-cli")
+	need(cfg.Clocks, &found.faketime, "libfaketime.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
+	need(cfg.Clocks, &found.malloc, "libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc_minimal.so.4")
 	if cfg.Zookeeper {
-		found.zookeeper, errs[2] = findZookeeper()
+		var absent error
+		found.zookeeper, absent = findZookeeper()
+		err = errors.Join(err, absent)
 	}
-	if cfg.Nginx {
-		found.nginx, errs[3] = findProgram("nginx")
-	}
-	if cfg.Clocks {
-		found.clock, errs[4] = findFakeClock()
-	}
-	if cfg.Database.isGalera() {
-		found.galera, errs[5] = findFile("libgalera_smm.so, of Debian's package galera-4", galeraLibraries(found.mysqld)...)
-	}
-	if cfg.Database == GaleraCluster {
-		found.haproxy, errs[9] = findProgram("haproxy")
-		found.mariadb, errs[10] = findProgram("mariadb")
-	}
-	if cfg.Etcd {
-		found.etcd, errs[6] = findProgram("etcd")
-	}
-	if cfg.Postgres {
-		if found.postgres, found.pgbouncer = findPostgres(); found.postgres == "" || found.pgbouncer == "" {
-			errs[7] = fmt.Errorf("rig: PostgreSQL or pgbouncer: %w: install Debian's packages postgresql and pgbouncer", ErrMissing)
-		}
-	}
-	if cfg.Prometheus {
-		if found.prometheus, errs[8] = findProgram("prometheus"); errs[8] != nil {
-			errs[8] = fmt.Errorf("rig: Prometheus: %w: run \"make observe\", or install Debian's package prometheus", ErrMissing)
-		}
-	}
-	return found, errors.Join(errs[:]...)
-}
-
-func findFile(name string, patterns ...string) (string, error) {
-	for _, pattern := range patterns {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 {
-			return found[0], nil
-		}
-	}
-	return "", missing(name)
+	need(cfg.Etcd, &found.etcd, "etcd")
+	// Debian keeps the programs of each version of PostgreSQL apart, outside of PATH.
+	need(cfg.Postgres, &found.initdb, "initdb", "/usr/lib/postgresql/*/bin/initdb")
+	need(cfg.Postgres, &found.pgbouncer, "pgbouncer")
+	need(cfg.Nginx, &found.nginx, "nginx")
+	need(cfg.Prometheus, &found.prometheus, "prometheus")
+	return found, err
 }
 
 // findProgram searches PATH, and the folders of daemons, which are often not in a user's PATH. The
-// result is absolute, because servers run in folders of their own.
+// result is absolute, because servers run in folders of their own. A name may also be a path with a slash,
+// or a pattern of one, of a program or a library.
 func findProgram(names ...string) (string, error) {
+	var called []string
 	for _, name := range names {
+		if strings.Contains(name, "/") {
+			if found, _ := filepath.Glob(name); len(found) > 0 {
+				return found[len(found)-1], nil
+			}
+			continue
+		}
+		called = append(called, name)
 		for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/sbin"} {
 			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 				return filepath.Abs(path)
 			}
 		}
 	}
-	return "", missing(strings.Join(names, " or "))
-}
-
-// findPostgres returns the folder of PostgreSQL's programs and the path of pgbouncer, or empty
-// paths. Debian keeps the programs of each version apart, outside of PATH.
-func findPostgres() (folder, pgbouncer string) {
-	pgbouncer, _ = findProgram("pgbouncer")
-	if initdb, err := findProgram("initdb"); err == nil {
-		return filepath.Dir(initdb), pgbouncer
-	}
-	versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if len(versions) > 0 {
-		folder = versions[len(versions)-1]
-	}
-	return folder, pgbouncer
+	return "", missing(strings.Join(called, " or "))
 }
 
 // findDatabase finds MySQL 8 or newer, as docker-compose uses, or MariaDB if MySQL is missing. Several
@@ -186,59 +169,62 @@ type zookeeperProgram struct {
 // findZookeeper takes the jars in the folder ZOOKEEPER_JARS (the lib folder of a release), else
 // Debian's jars, else the start script zkServer on the PATH, which Homebrew installs.
 func findZookeeper() (found zookeeperProgram, err error) {
-	// Debian's packages libzookeeper-java, libslf4j-java and liblog4j1.2-java install these three
-	// jars. The manifest of zookeeper.jar names the other jars that ZooKeeper needs.
-	debian := []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
-	isMissing := func(path string) bool { _, err := os.Stat(path); return err != nil }
-	switch dir := os.Getenv("ZOOKEEPER_JARS"); {
+	dir := os.Getenv("ZOOKEEPER_JARS")
+	// The manifest of zookeeper.jar names the other jars that ZooKeeper needs.
+	debian, installed := debianJars("zookeeper.jar", "slf4j-log4j12.jar", "log4j-1.2.jar")
+	switch {
 	case dir != "":
 		if jars, _ := filepath.Glob(filepath.Join(dir, "zookeeper*.jar")); len(jars) == 0 {
 			return found, fmt.Errorf("rig: ZOOKEEPER_JARS: no zookeeper*.jar in %s", dir)
 		}
 		found.classPath = filepath.Join(dir, "*")
-	case !slices.ContainsFunc(debian, isMissing):
+	case installed:
 		// The manifest does not name this jar, which only TLS needs.
-		found.classPath = strings.Join(append(debian, "/usr/share/java/netty-codec.jar"), string(os.PathListSeparator))
+		found.classPath = debian + string(os.PathListSeparator) + "/usr/share/java/netty-codec.jar"
 	default:
 		if found.script, err = findProgram("zkServer", "zkServer.sh"); err != nil {
 			err = missing("zookeeper (its jars in /usr/share/java or $ZOOKEEPER_JARS, or zkServer on the PATH)")
 		}
 		return found, err
 	}
-	if home := os.Getenv("JAVA_HOME"); home != "" {
-		if found.java, err = exec.LookPath(filepath.Join(home, "bin", "java")); err == nil {
-			return found, nil
-		}
-	}
-	found.java, err = findProgram("java")
+	found.java, err = findJava()
 	return found, err
+}
+
+// debianJars returns a class path of jars where Debian's packages install them: libzookeeper-java,
+// libslf4j-java and liblog4j1.2-java.
+func debianJars(names ...string) (classPath string, installed bool) {
+	installed = true
+	for i, name := range names {
+		names[i] = filepath.Join("/usr/share/java", name)
+		_, absent := os.Stat(names[i])
+		installed = installed && absent == nil
+	}
+	return strings.Join(names, string(os.PathListSeparator)), installed
+}
+
+func findJava() (string, error) {
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		return findProgram(filepath.Join(home, "bin", "java"), "java")
+	}
+	return findProgram("java")
 }
 
 // ZookeeperClient returns the command line of ZooKeeper's client, without the server's address: an
 // installed zkCli, or the class in Debian's jars, with which the lab's ZooKeeper runs.
 func ZookeeperClient() ([]string, error) {
-	scripts := []string{"/usr/share/zookeeper/bin/zkCli.sh"} // of Debian's package zookeeper
+	scripts := []string{"zkCli.sh", "zkCli", "zkcli", "/usr/share/zookeeper/bin/zkCli.sh"} // the last is of Debian's package zookeeper
 	if dir := os.Getenv("ZOOKEEPER_JARS"); dir != "" {
 		scripts = append(scripts, filepath.Join(dir, "..", "bin", "zkCli.sh")) // in a release, beside its lib
 	}
-	if path, err := findProgram("zkCli.sh", "zkCli", "zkcli"); err == nil {
+	if path, err := findProgram(scripts...); err == nil {
 		return []string{path}, nil
 	}
-	for _, script := range scripts {
-		if path, err := exec.LookPath(script); err == nil {
-			return []string{path}, nil
-		}
-	}
 	// slf4j-nop discards the client's log.
-	jars := []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-nop.jar"}
-	java, err := findProgram("java")
-	for _, jar := range jars {
-		if _, absent := os.Stat(jar); absent != nil {
-			err = absent
-		}
-	}
-	if err != nil {
+	classPath, installed := debianJars("zookeeper.jar", "slf4j-nop.jar")
+	java, err := findJava()
+	if err != nil || !installed {
 		return nil, missing("zkCli")
 	}
-	return []string{java, "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, string(os.PathListSeparator)), "org.apache.zookeeper.ZooKeeperMain"}, nil
+	return []string{java, "-XX:TieredStopAtLevel=1", "-cp", classPath, "org.apache.zookeeper.ZooKeeperMain"}, nil
 }

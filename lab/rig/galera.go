@@ -161,11 +161,15 @@ func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Con
 	return rejoin, nil
 }
 
-// galeraLibraries returns possible paths of Galera's library: in an unpacked MariaDB, or installed.
+// galeraLibraries returns the name and possible paths of Galera's library, which Debian's package galera-4
+// installs. The first path is in an unpacked MariaDB.
 func galeraLibraries(mariadbd string) []string {
 	if path, err := filepath.EvalSymlinks(mariadbd); err == nil {
 		mariadbd = path
 	}
-	unpacked := filepath.Join(filepath.Dir(mariadbd), "..", "lib", "galera", "libgalera_smm.so")
-	return []string{unpacked, "/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera-4/libgalera_smm.so", "/usr/lib*/libgalera_smm.so"}
+	const library = "libgalera_smm.so"
+	return []string{
+		library, filepath.Join(filepath.Dir(mariadbd), "..", "lib", "galera", library),
+		"/usr/lib/galera/" + library, "/usr/lib*/galera-4/" + library, "/usr/lib*/" + library,
+	}
 }

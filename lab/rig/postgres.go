@@ -19,14 +19,14 @@ import (
 func (r *Rig) addPostgres(found programs) {
 	owner, err := notRoot()
 	r.check(err)
-	pg := r.newServer("postgres", filepath.Join(found.postgres, "postgres"), 0)
+	pg := r.newServer("postgres", filepath.Join(filepath.Dir(found.initdb), "postgres"), 0)
 	pg.owner = owner
 	data := pg.mkdir("data")
 	conf := pg.conf("postgresql.conf", map[string]any{"Users": pg.conf("pg_hba.conf", nil), "Port": pg.port(), "Fsync": r.cfg.Fsync})
 	// In single-user mode, one statement a line comes from standard input.
 	pg.write("setup.sql", "CREATE ROLE oversell LOGIN PASSWORD '"+r.secrets.user+"'\nCREATE DATABASE oversell OWNER oversell\n")
 	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
-	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.postgres, data) }
+	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.initdb, data) }
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
@@ -49,17 +49,16 @@ func (r *Rig) addPostgres(found programs) {
 }
 
 // initPostgres creates the data folder with the role and the database of the lab.
-func (s *Server) initPostgres(ctx context.Context, programs, data string) error {
-	setUp := func(name string, args ...string) error {
-		c := command{path: filepath.Join(programs, name), args: args, dir: s.dir, owner: s.owner}
-		return s.rig.run(ctx, name, "postgres-install.log", c)
+func (s *Server) initPostgres(ctx context.Context, initdb, data string) error {
+	setUp := func(path string, args ...string) error {
+		c := command{path: path, args: args, dir: s.dir, owner: s.owner}
+		return s.rig.run(ctx, "install postgres", "postgres-install.log", c)
 	}
-	err := setUp("initdb", "--pgdata", data, "--username", "postgres", "--auth", "reject", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	err := setUp(initdb, "--pgdata", data, "--username", "postgres", "--auth", "reject", "--encoding", "UTF8", "--no-locale", "--no-sync")
 	if err != nil {
 		return err
 	}
-	c := command{path: "/bin/sh", args: []string{"-c", `exec "$0" --single -D "$1" postgres <setup.sql`, s.path, data}, dir: s.dir, owner: s.owner}
-	return s.rig.run(ctx, "set up postgres", "postgres-install.log", c)
+	return setUp("/bin/sh", "-c", `exec "$0" --single -D "$1" postgres <setup.sql`, s.path, data)
 }
 
 // notRoot returns a user that may run PostgreSQL: nil for this one, or postgres or nobody instead of

@@ -44,7 +44,7 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
 	if r.cfg.Clocks {
 		s.clock = filepath.Join(s.dir, "clock")
-		s.env = environment(found.clock.env(s.clock)...)
+		s.env = environment(found.clockEnv(s.clock)...)
 		r.check(s.SetClock(0))
 	}
 	conf := s.conf("redis.conf", map[string]any{
