@@ -54,7 +54,7 @@ func TestRunOnTopologies(t *testing.T) {
 
 // TestLabTopologies starts labs with these flags, and sells one piece with a strategy on their servers.
 func TestLabTopologies(t *testing.T) {
-	rigtest.Nightly(t, "TestLabCommand of ./cli, TestConfigOfExperiments of ./lab/rig")
+	rigtest.Nightly(t, "TestLabCommand of ./cli, TestConfig of ./lab/rig")
 	t.Parallel()
 	for _, test := range []struct{ flags, strategies, prefix string }{
 		{"--redis sentinel", "redis", "redis-sentinel://"},

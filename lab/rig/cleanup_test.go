@@ -3,6 +3,7 @@ package rig_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -17,7 +18,8 @@ import (
 )
 
 // TestNothingIsLeft ends a program that runs a rig, with several signals and at several moments. No
-// process and no file may be left. Outside of make nightly it runs the cases that are marked.
+// process and no file may be left, not even of paused servers and of the fake clocks. Outside of make
+// nightly it runs the cases that are marked.
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -28,6 +30,8 @@ func TestNothingIsLeft(t *testing.T) {
 		{"ready/kill -9", "", syscall.SIGKILL, true},
 		{"ready/ctrl-c", "", syscall.SIGINT, true},
 		{"ready/no handler", "", syscall.SIGTERM, false},
+		{"experiments/kill -9", "", syscall.SIGKILL, true},
+		{"experiments/ctrl-c", "", syscall.SIGINT, true},
 		{"folder made/kill -9", ".", syscall.SIGKILL, true},
 		{"folder made/ctrl-c", ".", syscall.SIGINT, false},
 		{"first server/kill -9", "redis-1.log", syscall.SIGKILL, false},
@@ -42,22 +46,11 @@ func TestNothingIsLeft(t *testing.T) {
 			if !test.always {
 				rigtest.Nightly(t, "the other cases of TestNothingIsLeft")
 			}
-			program, err := os.Executable()
-			must(t, err)
 			tmp := t.TempDir() // its own, so that the test finds leftover files
-			cmd := exec.CommandContext(t.Context(), program, "host")
-			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-			cmd.Stderr = t.Output()
-			out, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
-
+			cmd, ready := startHost(t, tmp, strings.Split(test.name, "/")[0])
 			var report hosted
 			if test.when == "" {
-				must(t, json.NewDecoder(out).Decode(&report))
-				if len(report.PIDs) != 9 {
-					t.Fatalf("the host printed %+v", report)
-				}
+				report = ready()
 			} else {
 				eventually(t, "no "+test.when, func() bool {
 					found, _ := filepath.Glob(filepath.Join(tmp, "oversell-lab-*", test.when))
@@ -65,13 +58,19 @@ func TestNothingIsLeft(t *testing.T) {
 				})
 			}
 			must(t, cmd.Process.Signal(test.signal))
-			_ = cmd.Wait()
+			if err := cmd.Wait(); test.when == "" && test.signal == syscall.SIGINT && err != nil {
+				t.Errorf("the rig did not close well: %v", err) // such as a server that does not end
+			}
 
 			for _, addr := range report.Addrs {
 				eventually(t, addr+" still listens", func() bool { return listens(addr) != nil })
 			}
 			for _, pid := range report.PIDs {
 				eventually(t, "process "+strconv.Itoa(pid)+" is alive", func() bool { return !alive(pid) })
+				eventually(t, "a fake clock is left", func() bool {
+					left, err := filepath.Glob(fmt.Sprintf("/dev/shm/*faketime*_%d", pid))
+					return err == nil && len(left) == 0
+				})
 			}
 			// Every process of a rig names the rig's folder in its command line or works in that folder.
 			var left []string
@@ -83,6 +82,25 @@ func TestNothingIsLeft(t *testing.T) {
 			eventually(t, "a process is left", func() bool { left = processesOf(t, tmp); return len(left) == 0 })
 			eventually(t, "files are left", func() bool { return isEmpty(t, tmp) })
 		})
+	}
+}
+
+// startHost starts a program with a rig of its own, in the folder tmp. ready waits until the rig serves.
+func startHost(t *testing.T, tmp, kind string) (cmd *exec.Cmd, ready func() hosted) {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	cmd = exec.CommandContext(t.Context(), program, "host", kind)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), t.Output()
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	return cmd, func() (report hosted) {
+		must(t, json.NewDecoder(out).Decode(&report))
+		if len(report.PIDs) < 9 {
+			t.Fatalf("the host printed %+v", report)
+		}
+		return report
 	}
 }
 

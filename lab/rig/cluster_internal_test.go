@@ -4,8 +4,32 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
+
+func TestConfig(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		`no database "oracle"`:   {MySQL: true, Database: "oracle"},
+		"needs Config.MySQL":     {Database: Galera},
+		"needs Config.Zookeeper": {ZookeeperServers: 3},
+		"ensemble of 10":         {Zookeeper: true, ZookeeperServers: 10},
+		"needs Redis":            {RedisReplica: true},
+		"needs Config.Proxied":   {Redis: 1, Delay: time.Second},
+	} {
+		if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", cfg, err, want)
+		}
+	}
+	var single Rig
+	if err := single.AwaitEven(t.Context()); err != nil {
+		t.Errorf("a rig without a pair is not even: %v", err)
+	}
+	if _, err := single.HoldReplication(t.Context()); err == nil {
+		t.Error("a rig without a pair has a replication")
+	}
+}
 
 // TestFindProgram checks that a program may be given by a pattern, and that the error for a missing one names it.
 func TestFindProgram(t *testing.T) {

@@ -1,7 +1,6 @@
 package rig_test
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -62,12 +62,9 @@ func TestFsync(t *testing.T) {
 			cfg := everything()
 			cfg.Nginx, cfg.Replicas, cfg.Fsync = false, 0, fsync
 			r := rigtest.Start(t, cfg)
-			var flush int
-			withMySQL(t, r.Addresses().MySQL, func(db *sql.DB) error {
-				return db.QueryRowContext(t.Context(), "SELECT @@innodb_flush_log_at_trx_commit").Scan(&flush)
-			})
-			if want := map[bool]int{false: 2, true: 1}[fsync]; flush != want {
-				t.Errorf("MySQL: innodb_flush_log_at_trx_commit is %d, want %d", flush, want)
+			flush, err := backend.MySQLValue(t.Context(), r.Addresses().MySQL, "SELECT @@innodb_flush_log_at_trx_commit")
+			if want := map[bool]string{false: "2", true: "1"}[fsync]; err != nil || flush != want {
+				t.Errorf("MySQL: innodb_flush_log_at_trx_commit is %s, want %s: %v", flush, want, err)
 			}
 			withRedis(t, r.Addresses().Redis[1], func(c *redis.Client) error {
 				text, err := c.Info(t.Context(), "persistence").Result()

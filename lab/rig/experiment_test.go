@@ -2,15 +2,11 @@ package rig_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -94,6 +90,7 @@ func TestProxied(t *testing.T) {
 	if want := named(t, r, "redis-1").RedisURL(); len(addrs.Redis) != 2 || addrs.Redis[0] != want {
 		t.Errorf("the lab has %v, want two, the first %s", addrs.Redis, want)
 	}
+	setUpstream(t, r)
 	must(t, r.Close())
 	for _, l := range r.Links() {
 		if listens(l.Addr()) == nil {
@@ -102,10 +99,10 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// TestSetUpstream checks that a link leads to the server that SetUpstream names, and that Restore
-// does not change this.
-func TestSetUpstream(t *testing.T) {
-	r := rigtest.Start(t, experiments())
+// setUpstream checks that a link leads to the server that SetUpstream names, and that Restore does not
+// change this.
+func setUpstream(t *testing.T, r *rig.Rig) {
+	t.Helper()
 	l, err := r.Link("replica-1", "redis-1")
 	must(t, err)
 	port := func() (port string) {
@@ -177,6 +174,8 @@ type silence struct{}
 
 func (silence) Printf(string, ...any) {}
 
+// TestPause also stops a paused server, which does not handle SIGTERM. Stop must kill it when ctx ends, and
+// return an error.
 func TestPause(t *testing.T) {
 	r := rigtest.Start(t, rig.Config{Redis: 1})
 	s := r.Servers()[0]
@@ -189,44 +188,19 @@ func TestPause(t *testing.T) {
 	must(t, s.Resume())
 	must(t, s.Resume())
 	redisWrite(t, r.Addresses().Redis[0])
-	s.Kill()
+
+	must(t, s.Pause())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Stop(ctx); err == nil || !strings.Contains(err.Error(), "redis-1") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop of a paused server: %v", err)
+	}
+	if s.PID() != 0 {
+		t.Error("it still runs")
+	}
 	must(t, s.Resume())
 	if err := s.Pause(); err == nil || !strings.Contains(err.Error(), "is not running") {
 		t.Errorf("pause of a dead server: %v", err)
-	}
-}
-
-// TestNothingIsLeftOfExperiments ends a program whose lab has faults, by SIGKILL and by SIGINT.
-// Afterwards no paused server and no file of the fake clocks may be left.
-func TestNothingIsLeftOfExperiments(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
-		t.Run(signal.String(), func(t *testing.T) {
-			program, err := os.Executable()
-			must(t, err)
-			tmp := t.TempDir()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, program, "host", "experiments")
-			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-			cmd.Stderr = t.Output()
-			out, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
-			var report hosted
-			must(t, json.NewDecoder(out).Decode(&report))
-			must(t, cmd.Process.Signal(signal))
-			if err := cmd.Wait(); signal == syscall.SIGINT && err != nil {
-				t.Errorf("the rig did not close well: %v", err) // such as a server that does not end
-			}
-			for _, pid := range report.PIDs {
-				eventually(t, fmt.Sprintf("process %d is alive", pid), func() bool { return !alive(pid) })
-				eventually(t, "a fake clock is left", func() bool {
-					left, err := filepath.Glob(fmt.Sprintf("/dev/shm/*faketime*_%d", pid))
-					return err == nil && len(left) == 0
-				})
-			}
-			eventually(t, "files are left", func() bool { return isEmpty(t, tmp) })
-		})
 	}
 }
 
@@ -248,17 +222,4 @@ func harm(r *rig.Rig) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-func TestConfigOfExperiments(t *testing.T) {
-	for want, cfg := range map[string]rig.Config{
-		"needs Config.Zookeeper": {ZookeeperServers: 3},
-		"ensemble of 10":         {Zookeeper: true, ZookeeperServers: 10},
-		"needs Redis":            {RedisReplica: true},
-		"needs Config.Proxied":   {Redis: 1, Delay: time.Second},
-	} {
-		if _, err := rig.Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", cfg, err, want)
-		}
-	}
 }

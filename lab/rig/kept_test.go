@@ -1,43 +1,29 @@
 package rig_test
 
 import (
-	"database/sql"
 	"errors"
 	"io"
 	"net/http"
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
+
+	"oversell/lab/backend"
 )
 
 func mysqlWrite(t *testing.T, dsn string) {
 	t.Helper()
-	withMySQL(t, dsn, func(db *sql.DB) error {
-		_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS kept (name VARCHAR(20) PRIMARY KEY)")
-		if err == nil {
-			_, err = db.ExecContext(t.Context(), "REPLACE INTO kept VALUES ('商品')")
-		}
-		return err
-	})
+	must(t, backend.ExecuteMySQL(t.Context(), dsn, "CREATE TABLE IF NOT EXISTS kept (name VARCHAR(20) PRIMARY KEY)"))
+	must(t, backend.ExecuteMySQL(t.Context(), dsn, "REPLACE INTO kept VALUES ('商品')"))
 }
 
-func mysqlKept(t *testing.T, dsn string) (kept bool) {
+func mysqlKept(t *testing.T, dsn string) bool {
 	t.Helper()
-	withMySQL(t, dsn, func(db *sql.DB) error {
-		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) > 0 FROM kept WHERE name = '商品'").Scan(&kept)
-	})
-	return kept
-}
-
-func withMySQL(t *testing.T, dsn string, use func(*sql.DB) error) {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
+	n, err := backend.MySQLValue(t.Context(), dsn, "SELECT COUNT(*) FROM kept WHERE name = '商品'")
 	must(t, err)
-	must(t, use(db))
-	must(t, db.Close())
+	return n == "1"
 }
 
 func redisWrite(t *testing.T, url string) {

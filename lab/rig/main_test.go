@@ -34,13 +34,13 @@ type hosted struct {
 	PIDs  []int
 }
 
-// host runs a rig and closes it at SIGINT. The rig is the whole lab. If the program has the
-// argument experiments, the rig is a lab with faults.
+// host runs a rig and closes it at SIGINT. The rig is the whole lab, or a lab with faults if the program has
+// the argument experiments.
 func host() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT)
 	defer stop()
 	cfg, harming := everything(), func(*rig.Rig) error { return nil }
-	if len(os.Args) > 2 {
+	if os.Args[2] == "experiments" {
 		cfg, harming = experiments(), harm
 	}
 	r, err := rig.Start(ctx, cfg)

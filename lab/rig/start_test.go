@@ -2,7 +2,6 @@ package rig_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,19 +14,33 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestDeathBeforeReady lets a ready server die before the lab is ready. Start must return an error
-// at once.
-func TestDeathBeforeReady(t *testing.T) {
-	cfg := everything()
-	cfg.Nginx, cfg.Replicas, cfg.Redis = false, 1, 1
-	cfg.ReplicaArgs = []string{"--dies-when-asked-for-its-backends"}
-	_, err := rig.Start(t.Context(), cfg)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"replica-1 died before the lab was ready", "signal: killed", "the last words"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+// TestFailedStart lets a replica die at its start, and when it is ready before the lab is. Start must return
+// an error at once, and leave no folder.
+func TestFailedStart(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "oversell")
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\necho no beans left >&2\nexit 3\n"), 0o700)) //nolint:gosec // a program
+	dying := everything()
+	dying.Nginx, dying.Replicas, dying.Redis = false, 1, 1
+	dying.ReplicaArgs = []string{"--dies-when-asked-for-its-backends"}
+	for _, test := range []struct {
+		cfg  rig.Config
+		says []string
+	}{
+		{rig.Config{Redis: 1, Replicas: 2, Binary: script, Token: "x"}, []string{"replica-", "exit status 3", "no beans left"}},
+		{dying, []string{"replica-1 died before the lab was ready", "signal: killed", "the last words"}},
+	} {
+		before := labFolders(t)
+		_, err := rig.Start(t.Context(), test.cfg)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		for _, want := range test.says {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error does not say %q: %v", want, err)
+			}
+		}
+		if after := labFolders(t); after != before {
+			t.Errorf("folders before: %s, after: %s", before, after)
 		}
 	}
 }
@@ -101,15 +114,8 @@ func TestSweep(t *testing.T) {
 	foreign := filepath.Join(tmp, "oversell-lab-of-an-earlier-version")
 	must(t, os.Mkdir(foreign, 0o700))
 
-	program, err := os.Executable()
-	must(t, err)
-	cmd := exec.CommandContext(t.Context(), program, "host")
-	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	var report hosted
-	must(t, json.NewDecoder(out).Decode(&report))
+	cmd, ready := startHost(t, tmp, "ready")
+	report := ready()
 	must(t, cmd.Process.Signal(syscall.SIGSTOP))
 	gone := report.PIDs // the kernel ends the servers, but not their children
 	for _, line := range processesOf(t, report.Dir) {

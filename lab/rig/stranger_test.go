@@ -1,7 +1,6 @@
 package rig_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -91,11 +91,13 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 	t.Helper()
 	class, err := mysql.ParseDSN(dsn)
 	must(t, err)
-	class.Logger = &mysql.NopLogger{}
+	mysqlDo := func(user *mysql.Config, statement string) error {
+		return backend.ExecuteMySQL(t.Context(), user.FormatDSN(), statement)
+	}
 	for _, user := range []string{"root", "oversell", class.User, "mysql", "mariadb.sys", ""} {
 		stranger := *class
 		stranger.User, stranger.Passwd, stranger.DBName = user, "", ""
-		if err := mysqlDo(t, &stranger, "SELECT 1"); err == nil {
+		if err := mysqlDo(&stranger, "SELECT 1"); err == nil {
 			t.Errorf("%q is let in without a password", user)
 		}
 	}
@@ -114,8 +116,8 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 		"GRANT FILE ON *.* TO CURRENT_USER()",
 		"LOAD DATA INFILE '/etc/hostname' INTO TABLE mine",
 	} {
-		must(t, mysqlDo(t, class, "CREATE TABLE IF NOT EXISTS mine (line VARCHAR(200))"))
-		if err := mysqlDo(t, class, statement); err == nil {
+		must(t, mysqlDo(class, "CREATE TABLE IF NOT EXISTS mine (line VARCHAR(200))"))
+		if err := mysqlDo(class, statement); err == nil {
 			t.Errorf("the class's user may %s", statement)
 		}
 	}
@@ -126,23 +128,13 @@ func strangerAtMySQL(t *testing.T, dsn, target string) {
 		"CREATE TABLE older (id INT) ENGINE=MyISAM DATA DIRECTORY = '" + filepath.Dir(target) + "'",
 		"CREATE TABLE newer (id INT) ENGINE=Aria DATA DIRECTORY = '" + filepath.Dir(target) + "'",
 	} {
-		_ = mysqlDo(t, class, statement)
+		_ = mysqlDo(class, statement)
 	}
 	noFiles(t, target)
 	// The user can execute the statements that the service needs.
-	must(t, mysqlDo(t, class, "INSERT INTO mine VALUES ('商品')"))
-	must(t, mysqlDo(t, class, "SELECT * FROM mine FOR UPDATE"))
-	must(t, mysqlDo(t, class, "SELECT GET_LOCK('a', 0)"))
-}
-
-func mysqlDo(t *testing.T, cfg *mysql.Config, statement string) error {
-	t.Helper()
-	connector, err := mysql.NewConnector(cfg)
-	must(t, err)
-	db := sql.OpenDB(connector)
-	defer func() { _ = db.Close() }()
-	_, err = db.ExecContext(t.Context(), statement)
-	return err
+	must(t, mysqlDo(class, "INSERT INTO mine VALUES ('商品')"))
+	must(t, mysqlDo(class, "SELECT * FROM mine FOR UPDATE"))
+	must(t, mysqlDo(class, "SELECT GET_LOCK('a', 0)"))
 }
 
 func strangerAtRedis(t *testing.T, url, target string) {
