@@ -3,19 +3,16 @@
 package backend
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"oversell/api"
 )
@@ -86,23 +83,7 @@ func ZooKeeperLeads(ctx context.Context, addr string) (bool, error) {
 	return strings.Contains(text, "zk_server_state\tleader"), err
 }
 
-func mntr(ctx context.Context, addr string) (string, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
-	_, err = io.WriteString(conn, "mntr")
-	var text bytes.Buffer
-	if err == nil {
-		_, err = text.ReadFrom(conn)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", addr, err)
-	}
-	return text.String(), nil
-}
+func mntr(ctx context.Context, addr string) (string, error) { return Exchange(ctx, addr, "mntr", "") }
 
 // EtcdMessages returns how many messages the server received from clients, including streams.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {

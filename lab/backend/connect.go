@@ -1,9 +1,14 @@
 package backend
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
@@ -63,4 +68,30 @@ func redisInfo(ctx context.Context, url, section string) (text string, err error
 		return err
 	})
 	return text, err
+}
+
+// Exchange sends a request to the server at addr, and returns the lines of its answer. The answer ends with
+// the first line that begins with last, or when the server closes the connection.
+func Exchange(ctx context.Context, addr, request, last string) (answer string, err error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	// The end of ctx ends the exchange at once.
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	if _, err = io.WriteString(conn, request); err != nil {
+		return "", fmt.Errorf("%s: %w", addr, err)
+	}
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		answer += lines.Text() + "\n"
+		if last != "" && strings.HasPrefix(lines.Text(), last) {
+			return answer, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return answer, fmt.Errorf("%s: %w, after %q", addr, err, answer)
+	}
+	return answer, nil
 }

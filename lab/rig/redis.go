@@ -1,15 +1,12 @@
 package rig
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"oversell/lab/backend"
 )
 
 // addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk. With
@@ -66,34 +63,15 @@ func redisArgs(s *Server, conf string) []string {
 // asks returns a probe that sends a command to a Redis, and waits for a line of its answer.
 func (r *Rig) asks(addr, command, wanted string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return exchange(ctx, addr, "AUTH "+r.secrets.user+"\r\n"+command+"\r\nQUIT\r\n", wanted)
+		return answers(ctx, addr, "AUTH "+r.secrets.user+"\r\n"+command+"\r\nQUIT\r\n", wanted)
 	}
 }
 
-// exchange sends a request to addr and reads lines until one begins with the wanted answer.
-func exchange(ctx context.Context, addr, request, wanted string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
+// answers returns nil if a line of the answer from addr begins with the wanted text.
+func answers(ctx context.Context, addr, request, wanted string) error {
+	answer, err := backend.Exchange(ctx, addr, request, wanted)
+	if err == nil && !strings.Contains("\n"+answer, "\n"+wanted) {
+		err = fmt.Errorf("it answered %q instead of %s", answer, wanted)
 	}
-	defer func() { _ = conn.Close() }()
-	// The end of ctx ends the exchange at once. Otherwise Close of the rig would wait for this probe.
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
-
-	if _, err := io.WriteString(conn, request); err != nil {
-		return err
-	}
-	var first string
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), wanted) {
-			return nil
-		}
-		if first == "" {
-			first = lines.Text()
-		}
-	}
-	if first == "" {
-		return errors.New("no answer")
-	}
-	return fmt.Errorf("it answered %q", first)
+	return err
 }

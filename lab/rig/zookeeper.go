@@ -69,7 +69,7 @@ func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, member
 		s.args = slices.Concat(options, []string{"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg})
 	}
 	// The answer to srvr has the line Mode only while the server accepts sessions.
-	s.probe = func(ctx context.Context) error { return exchange(ctx, s.addr, "srvr\n", "Mode:") }
+	s.probe = func(ctx context.Context) error { return answers(ctx, s.addr, "srvr\n", "Mode:") }
 	r.backends = append(r.backends, s)
 	r.addrs.Zookeeper = append(r.addrs.Zookeeper, s.addr)
 }
