@@ -2,6 +2,10 @@
 // etcd, PostgreSQL with pgbouncer, nginx and replicas of `oversell serve`. Each is a child process on
 // a loopback port. All their files are in one scratch folder.
 //
+// A server is one file here, such as etcd.go, which adds it to the rig with its arguments and its probe, and
+// perhaps a configuration file, of the template in the folder conf. find.go finds its program, server.go
+// starts, stops and kills it.
+//
 // Nothing is mocked and nothing is shared with the machine: two rigs never use
 // the same port or folder, and servers that run here already are left alone.
 //

@@ -44,23 +44,26 @@ func openShared(path string, flags int) (*os.File, error) {
 // ended their servers, but not nginx's workers, which still hold nginx's port. sweep logs its
 // actions, or what the user has to do if the processes left are unknown.
 func sweep(tmp string, log func(format string, args ...any)) {
-	entries, _ := os.ReadDir(tmp) // creating the next folder there returns the same error
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), folderPrefix) {
-			sweepFolder(filepath.Join(tmp, entry.Name()), log)
-		}
+	folders, _ := ownFolders(tmp) // creating the next folder there returns the same error
+	for _, dir := range folders {
+		sweepFolder(dir, log)
 	}
 }
 
-// isOwnFolder reports whether dir is a folder of this user. The folder for temporary files is often
-// shared: any user can have made dir.
-func isOwnFolder(dir string) bool {
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return false
+// ownFolders returns the folders of this user's rigs in tmp, which is often shared: any user can have made
+// a folder with such a name.
+func ownFolders(tmp string) (folders []string, err error) {
+	entries, err := os.ReadDir(tmp)
+	for _, entry := range entries {
+		info, gone := entry.Info()
+		if gone != nil || !info.IsDir() || !strings.HasPrefix(entry.Name(), folderPrefix) {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) == os.Geteuid() {
+			folders = append(folders, filepath.Join(tmp, entry.Name()))
+		}
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return folders, err
 }
 
 // openGroups opens the groups file of dir. running says that its rig or reaper still lives.
@@ -83,11 +86,8 @@ func isRunning(dir string) bool {
 	return running
 }
 
-// sweepFolder removes dir if it is the folder of a dead rig of this user.
+// sweepFolder removes dir if it is the folder of a dead rig.
 func sweepFolder(dir string, log func(format string, args ...any)) {
-	if !isOwnFolder(dir) {
-		return
-	}
 	file, running, err := openGroups(dir)
 	if err != nil {
 		return

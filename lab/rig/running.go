@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -23,19 +22,14 @@ func (r *Rig) Announce() error { return r.addrs.WriteFile(filepath.Join(r.dir, a
 
 // Running returns the addresses of the newest lab that was announced by this user and still runs.
 func Running() (Addresses, error) {
-	tmp := os.TempDir()
-	entries, err := os.ReadDir(tmp)
+	folders, err := ownFolders(os.TempDir())
 	if err != nil {
 		return Addresses{}, fmt.Errorf("rig: %w", err)
 	}
 	var newest time.Time
 	var path string
-	for _, entry := range entries {
-		dir := filepath.Join(tmp, entry.Name())
+	for _, dir := range folders {
 		file := filepath.Join(dir, addressesFile)
-		if !strings.HasPrefix(entry.Name(), folderPrefix) || !isOwnFolder(dir) {
-			continue
-		}
 		if info, err := os.Lstat(file); err == nil && info.ModTime().After(newest) && isRunning(dir) {
 			newest, path = info.ModTime(), file
 		}
