@@ -2,7 +2,6 @@ package rig
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -16,15 +15,15 @@ import (
 // ErrMissing is wrapped by the error of Start when a program is not installed.
 var ErrMissing = errors.New("not installed")
 
-// packages says how to install programs that "make servers" leaves out, as most labs do not need them.
-var packages = map[string]string{
-	"initdb":     "install Debian's packages postgresql and pgbouncer",
-	"pgbouncer":  "install Debian's packages postgresql and pgbouncer",
-	"prometheus": "run \"make observe\", or install Debian's package prometheus",
-}
-
 func missing(name string) error {
-	return fmt.Errorf("rig: %s: %w: %s", name, ErrMissing, cmp.Or(packages[name], "run \"make servers\""))
+	install := `run "make servers"`
+	switch name { // what "make servers" leaves out, as most labs do not need it
+	case "initdb", "pgbouncer":
+		install = "install Debian's packages postgresql and pgbouncer"
+	case "prometheus":
+		install = `run "make observe", or install Debian's package prometheus`
+	}
+	return fmt.Errorf("rig: %s: %w: %s", name, ErrMissing, install)
 }
 
 // programs has the paths of installed programs. A program that is not needed has an empty path.
@@ -213,7 +212,8 @@ func findJava() (string, error) {
 // ZookeeperClient returns the command line of ZooKeeper's client, without the server's address: an
 // installed zkCli, or the class in Debian's jars, with which the lab's ZooKeeper runs.
 func ZookeeperClient() ([]string, error) {
-	scripts := []string{"zkCli.sh", "zkCli", "zkcli", "/usr/share/zookeeper/bin/zkCli.sh"} // the last is of Debian's package zookeeper
+	// The path is that of Debian's package zookeeper.
+	scripts := []string{"zkCli.sh", "zkCli", "zkcli", "/usr/share/zookeeper/bin/zkCli.sh"}
 	if dir := os.Getenv("ZOOKEEPER_JARS"); dir != "" {
 		scripts = append(scripts, filepath.Join(dir, "..", "bin", "zkCli.sh")) // in a release, beside its lib
 	}

@@ -143,11 +143,13 @@ func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Con
 	}
 	admin := r.secrets.mysql(adminUser, s.addr)
 	isolate := func(ctx context.Context, on int, state string) error {
-		if err := backend.ExecuteMySQL(ctx, admin, fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on)); err != nil {
+		statement := fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on)
+		if err := backend.ExecuteMySQL(ctx, admin, statement); err != nil {
 			return fmt.Errorf("rig: isolate %s: %w", node, err)
 		}
 		return awaitNil(ctx, node+" is "+state, func(ctx context.Context) error {
-			got, err := backend.MySQLValue(ctx, admin, "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_local_state_comment'")
+			got, err := backend.MySQLValue(ctx, admin, `SELECT variable_value FROM information_schema.global_status
+				WHERE variable_name = 'wsrep_local_state_comment'`)
 			if err == nil && got != state {
 				err = fmt.Errorf("it is %s", got)
 			}

@@ -28,7 +28,9 @@ func (r *Rig) enter(ctx context.Context) error {
 			return fmt.Errorf("rig: a database of the host: %w", err)
 		}
 		r.addrs.MySQL = server + ")/" + name + strings.TrimPrefix(own, "oversell")
-		r.leave = func(ctx context.Context) error { return backend.ExecuteMySQL(ctx, host.MySQL, "DROP DATABASE "+name) }
+		r.leave = func(ctx context.Context) error {
+			return backend.ExecuteMySQL(ctx, host.MySQL, "DROP DATABASE "+name)
+		}
 	}
 	if r.cfg.Zookeeper {
 		if len(host.Zookeeper) == 0 {

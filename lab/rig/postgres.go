@@ -22,7 +22,9 @@ func (r *Rig) addPostgres(found programs) {
 	pg := r.newServer("postgres", filepath.Join(filepath.Dir(found.initdb), "postgres"), 0)
 	pg.owner = owner
 	data := pg.mkdir("data")
-	conf := pg.conf("postgresql.conf", map[string]any{"Users": pg.conf("pg_hba.conf", nil), "Port": pg.port(), "Fsync": r.cfg.Fsync})
+	conf := pg.conf("postgresql.conf", map[string]any{
+		"Users": pg.conf("pg_hba.conf", nil), "Port": pg.port(), "Fsync": r.cfg.Fsync,
+	})
 	// In single-user mode, one statement a line comes from standard input.
 	pg.write("setup.sql", "CREATE ROLE oversell LOGIN PASSWORD '"+r.secrets.user+"'\nCREATE DATABASE oversell OWNER oversell\n")
 	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
@@ -31,7 +33,8 @@ func (r *Rig) addPostgres(found programs) {
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
 	users := pooler.write("users.txt", fmt.Sprintf("%q %q\n", labUser, r.secrets.user))
-	pooler.args = []string{pooler.conf("pgbouncer.ini", map[string]any{"Server": pg.port(), "Port": pooler.port(), "Users": users})}
+	values := map[string]any{"Server": pg.port(), "Port": pooler.port(), "Users": users}
+	pooler.args = []string{pooler.conf("pgbouncer.ini", values)}
 
 	r.check(pg.show(owner, "postgresql.conf", "pg_hba.conf", "setup.sql"))
 	r.check(pooler.show(owner, "pgbouncer.ini", "users.txt"))
@@ -54,7 +57,8 @@ func (s *Server) initPostgres(ctx context.Context, initdb, data string) error {
 		c := command{path: path, args: args, dir: s.dir, owner: s.owner}
 		return s.rig.run(ctx, "install postgres", "postgres-install.log", c)
 	}
-	err := setUp(initdb, "--pgdata", data, "--username", "postgres", "--auth", "reject", "--encoding", "UTF8", "--no-locale", "--no-sync")
+	err := setUp(initdb, "--pgdata", data, "--username", "postgres", "--auth", "reject",
+		"--encoding", "UTF8", "--no-locale", "--no-sync")
 	if err != nil {
 		return err
 	}

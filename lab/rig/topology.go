@@ -50,14 +50,16 @@ func (r *Rig) addSentinels(found programs) {
 	writes := []string{"--min-replicas-to-write", fmt.Sprint(r.cfg.RedisMinReplicas), "--min-replicas-max-lag", "1"}
 	master := r.addRedisOf(found, "redis-master", writes...)
 	for i := range 2 {
-		s := r.addRedisOf(found, fmt.Sprintf("redis-replica-%d", i+1), append(writes, "--replicaof", loopback+" "+master.port())...)
+		name := fmt.Sprintf("redis-replica-%d", i+1)
+		s := r.addRedisOf(found, name, append(writes, "--replicaof", loopback+" "+master.port())...)
 		s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 	}
 	var addrs []string
 	for i := range 3 {
 		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
 		conf := s.conf("sentinel.conf", map[string]any{
-			"Name": s.name, "Password": r.secrets.user, "Parties": r.parties(), "Master": SentinelMaster, "Port": master.port(),
+			"Name": s.name, "Password": r.secrets.user, "Parties": r.parties(),
+			"Master": SentinelMaster, "Port": master.port(),
 		})
 		s.args = []string{conf, "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
 		// A Sentinel that starts too early does not look for replicas again for 10 s.
@@ -96,7 +98,8 @@ func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
 		values["Name"], values["Parties"] = name, r.parties()
 	}
 	// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
-	s.args = append(redisArgs(s, s.conf("topology.conf", values)), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
+	conf := s.conf("topology.conf", values)
+	s.args = append(redisArgs(s, conf), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
 	s.args = append(s.args, more...)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.backends = append(r.backends, s)
