@@ -48,7 +48,7 @@ func offerHazards(all *bool) completer {
 			return strategiesBut(args[1:])
 		}
 		for _, e := range experiment.All() {
-			names = append(names, cobra.CompletionWithDesc(e.Hazard, e.Title))
+			names = append(names, cobra.CompletionWithDesc(e.Hazard, e.Title.In(language())))
 		}
 		return names
 	})

@@ -82,7 +82,7 @@ func (b *breakWatcher) Begin(e experiment.Experiment, strategies, nth, of int) {
 	}
 	b.nth, b.of = nth, of
 	if b.bar == nil {
-		_, _ = fmt.Fprintf(b.out, "%d/%d  %s, %d strategies\n", nth, of, e.Title, strategies)
+		_, _ = fmt.Fprintf(b.out, "%d/%d  %s, %d strategies\n", nth, of, e.Title.EN, strategies)
 		return
 	}
 	b.bar.Begin(fmt.Sprintf("%s on %d (%d/%d)", e.Hazard, strategies, nth, of), nth-1, of, b.remaining(nth-1))

@@ -151,7 +151,7 @@ func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	p.Applies = p.AppliesTo && (!fenced || e.Fenced) || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	p.Starting = b.now.Starting
-	p.Basic = isBasic(e.Hazard)
+	p.Basic = e.Basic
 	if s, there := b.recorded[q]; there {
 		p.Recorded = &s
 	}

@@ -7,69 +7,18 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
-	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
-// The experiments of this file strike between two commands of a lock in Redis. A program does not
-// report its commands, but the link to Redis shows them. So each command in turn is held back: the
-// first, the second, and so on, until the lock sends no more.
+// The experiments late-release and crash-between strike between two commands of a lock in Redis. A
+// program does not report its commands, but the link to Redis shows them. So each command in turn is
+// held back: the first, the second, and so on, until the lock sends no more.
 
 // mostCommands limits the commands of an acquisition or of a release, for a lock that never ends.
 const mostCommands = 8
 
 // errAllSent is the error of a run whose lock sends fewer commands.
 var errAllSent = errors.New("the lock sends fewer commands")
-
-// lateRelease delays each command of a release until the lease has ended and the contender has the
-// lock. The command arrives late, as on a slow network. A release of two commands, such as GET and
-// DEL, has compared too early, and frees the contender's lock.
-func lateRelease() Experiment {
-	return Experiment{
-		Hazard: "late-release", Title: "a command of the release arrives late, when another request holds the lock",
-		Shows: "a release that compares and deletes in two commands frees the lock of another request", Applies: claimedOrOnTrial("late-release", "redis", "redlock"),
-		perform: eachCommand(1, func(held *heldCommands) procedure {
-			return procedure{
-				step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound),
-				inject: held.delay, judge: freedForeignLock,
-				explain: func(result *Result, _ *participant) {
-					if result.Verdict.Failed() {
-						result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",
-							"释放锁的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", held.name(), held.nth), result.Why)
-					}
-				},
-			}
-		}),
-	}
-}
-
-// crashBetween kills the holder's process before each command of its acquisition but the first.
-func crashBetween() Experiment {
-	return Experiment{
-		Hazard: "crash-between", Title: "the process is killed between two commands of an acquisition",
-		Shows: "a key that was created without its expiry is never deleted", Applies: claimedOrOnTrial("crash-between", "redis", "redlock"),
-		perform: eachCommand(2, func(held *heldCommands) procedure {
-			return procedure{
-				step: "asked", thenAt: "granted", contenderParams: wait(grantBound), inject: held.kill,
-				judge: func(p *participant) *finding {
-					if p.ops[contender].Outcome == history.OK {
-						return nil
-					}
-					return &finding{api.Stalled, Progress, api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-						"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)}
-				},
-			}
-		}),
-	}
-}
-
-// freedForeignLock finds a third request that acquired the lock while the contender held it.
-func freedForeignLock(p *participant) *finding {
-	if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
-		return &finding{api.Broken, MutualExclusion, api.Text{EN: "A third request acquired the lock while the contender held it.", ZH: "竞争者持锁时，第三个请求也拿到了锁。"}}
-	}
-	return nil
-}
 
 // heldCommands holds back the nth command that each Redis receives from the holder's replica.
 type heldCommands struct {
@@ -86,8 +35,9 @@ func eachCommand(from int, procedure func(*heldCommands) procedure) func(context
 			last := r.safe(s, 0, nil)
 			last.Why = api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 			for nth := from; nth <= mostCommands && !last.Verdict.Failed(); nth++ {
-				next := &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: []Subject{s}}
-				found, err := procedure(&heldCommands{nth: nth}).perform(ctx, next)
+				next := r.with(s)
+				next.procedure = procedure(&heldCommands{nth: nth})
+				found, err := next.once(ctx)
 				if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); errors.Is(err, errAllSent) {
 					break
 				} else if err != nil {

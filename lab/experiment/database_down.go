@@ -23,9 +23,12 @@ const answerBound = 30 * time.Second
 // no sale, and sell again when the database serves again.
 func databaseDown() Experiment {
 	return Experiment{
-		Hazard: "database-down", Applies: always, Default: Protects, perform: killDatabase,
-		Title: "MySQL is killed while clients buy, and stays down for a while",
-		Shows: "nothing is sold from the row meanwhile, no sale is lost, and the sales go on when it is back",
+		Hazard: "database-down", Group: serversFail, Applies: always, Default: Protects, perform: killDatabase,
+		Title: api.Text{EN: "MySQL is killed while clients buy, and stays down for a while", ZH: "运行中杀死 MySQL，停一段时间后再启动"},
+		Shows: api.Text{
+			EN: "nothing is sold from the row meanwhile, no sale is lost, and the sales go on when it is back",
+			ZH: "停机期间数据行里的库存卖不出去，但不丢失更新，恢复后继续销售",
+		},
 	}
 }
 
@@ -162,7 +165,9 @@ func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
 		}
 		return err == nil && (mayLack || plenty-row == result.Taken)
 	})
-	result.Why = joined(result.Why, api.Textf("%d were sold in %s, and %d were taken from MySQL's row.", "在 %[2]s 中卖出 %[1]d 件，MySQL 的数据行减少 %[3]d。", result.Sold, s.Card.Stock, plenty-row))
+	result.Why = joined(result.Why, api.Textf(
+		"%d were sold in %s, and %d were taken from MySQL's row.",
+		"在 %[2]s 中卖出 %[1]d 件，MySQL 的数据行减少 %[3]d。", result.Sold, s.Card.Stock, plenty-row))
 	if err != nil {
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
 	}

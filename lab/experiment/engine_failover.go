@@ -3,10 +3,10 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 )
@@ -24,45 +24,49 @@ func onTopology(c Card) bool { return c.Locker && slices.Contains(c.Backends, "r
 // failoverSentinel and failoverCluster let the servers themselves replace a master that has not
 // replicated the lock: Sentinel, or the other masters of the cluster.
 func failoverSentinel() Experiment {
-	return engineFailover("failover-sentinel", rig.RedisSentinel, "Sentinel replaces a Redis master that has not replicated the lock")
+	e := engineFailover(rig.RedisSentinel)
+	e.Hazard = "failover-sentinel"
+	e.Title = api.Text{
+		EN: "Sentinel replaces a Redis master that has not replicated the lock",
+		ZH: "主节点在复制锁之前宕机，由 Sentinel 换主",
+	}
+	return e
 }
 
 func failoverCluster() Experiment {
-	e := engineFailover("failover-cluster", rig.RedisCluster, "a Redis cluster replaces a master that has not replicated the lock")
+	e := engineFailover(rig.RedisCluster)
+	e.Hazard = "failover-cluster"
+	e.Title = api.Text{
+		EN: "a Redis cluster replaces a master that has not replicated the lock",
+		ZH: "主节点在复制锁之前宕机，由 Redis 集群自己换主",
+	}
+	e.group = Subject.Name // the keys of two strategies may be on two masters
 	// Its two locks may be on two masters. Then one fail-over loses one lock, and the other keeps the
 	// contender out. So the verdict would depend on the slots of the keys.
 	e.Applies = func(c Card) bool { return onTopology(c) && c.ID != "redis-multi" }
 	return e
 }
 
-func engineFailover(hazard string, topology rig.Topology, title string) Experiment {
+func engineFailover(topology rig.Topology) Experiment {
 	var masters *fault.Masters
 	var resume fault.Heal
-	proc := procedure{
-		contenderParams: wait(engineWait),
-		soldBefore:      true,
-		prepare: func(ctx context.Context, r *round) (err error) {
-			masters = fault.MastersOf(r.bed.Rig)
-			resume, err = masters.Unreplicated().Inject(ctx)
-			return err
-		},
-		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-			heal, err := r.injectAll(ctx, masters.Replace(fmt.Sprintf("stock:%d", r.participants[0].product)))
-			if err != nil {
-				return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
-			}
-			return heal, r.bed.Rig.AwaitReady(ctx)
-		},
-	}
 	return Experiment{
-		Hazard: hazard, Title: title, Shows: "the key is lost, and there are two holders", ClaimedAs: "failover",
+		Group: topologies, Shows: keyIsLost(), ClaimedAs: "failover",
 		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
-		perform: func(ctx context.Context, r *round) ([]Result, error) {
-			ordered := proc.inOrder(r.seed)
-			if topology == rig.RedisCluster { // the keys of two strategies may be on two masters
-				return ordered.inGroups(Subject.Name)(ctx, r)
-			}
-			return ordered.perform(ctx, r)
+		procedure: procedure{
+			contenderParams: wait(engineWait), vary: inOrder, soldBefore: true,
+			prepare: func(ctx context.Context, r *round) (err error) {
+				masters = fault.MastersOf(r.bed.Rig)
+				resume, err = masters.Unreplicated().Inject(ctx)
+				return err
+			},
+			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+				heal, err := r.injectAll(ctx, masters.Replace(r.participants[0].key()))
+				if err != nil {
+					return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
+				}
+				return heal, r.bed.Rig.AwaitReady(ctx)
+			},
 		},
 	}
 }
@@ -80,8 +84,15 @@ func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func
 
 // inOrder lets the seed choose at which steps holder and contender stop. Twelve seeds in a row have all
 // orders. A fence must hold in each of them.
-func (s procedure) inOrder(seed int64) procedure {
-	s.step = []string{"writing", "read", "granted"}[uint64(seed)%3]               //nolint:gosec // any number will do
-	s.contenderStops = []string{"", "granted", "read", "writing"}[uint64(seed)%4] //nolint:gosec // any number will do
-	return s
+func inOrder(p procedure, seed int64) procedure {
+	p.step = by(seed, "writing", "read", "granted")
+	p.contenderStops = by(seed, "", "granted", "read", "writing")
+	return p
+}
+
+// holderInOrder lets the seed choose at which step the holder stops. The contender does not stop.
+func holderInOrder(p procedure, seed int64) procedure {
+	p = inOrder(p, seed)
+	p.contenderStops = ""
+	return p
 }

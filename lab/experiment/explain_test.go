@@ -29,7 +29,7 @@ func TestCause(t *testing.T) {
 		{"no late write", true, lock[:5], ""},
 	} {
 		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: [roles]string{holder: "h"}}
-		got := (&round{procedure: procedure{lapse: pauseLapse()}}).cause(p, test.events)
+		got := (&round{Experiment: pause()}).cause(p, test.events)
 		if got.EN != test.want || (got.ZH == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}

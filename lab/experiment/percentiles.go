@@ -39,8 +39,12 @@ const (
 // The lock does not matter, so three strategies are enough.
 func percentiles() Experiment {
 	return Experiment{
-		Hazard: "percentiles", Title: "MySQL freezes for 200 ms (longer on a busy machine), measured twice",
-		Shows:   "the p99 of a closed loop hides what clients waited for",
+		Hazard: "percentiles", Group: costly,
+		Title: api.Text{
+			EN: "MySQL freezes for 200 ms (longer on a busy machine), measured twice",
+			ZH: "MySQL 停顿 200 毫秒（机器忙时更长），测量两次",
+		},
+		Shows:   api.Text{EN: "the p99 of a closed loop hides what clients waited for", ZH: "闭环的 p99 看不到停顿，开环的 p99 看得到"},
 		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			const stock = 10 * requests // more than all attempts buy
@@ -114,7 +118,10 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	r.Figures = []Figure{
 		closed.figure(api.Text{EN: "closed loop", ZH: "闭环"}, a.P50MS, a.P99MS, a.MaxMS),
 		open.figure(api.Text{EN: "open loop, from when it was due", ZH: "开环，从应发出的时刻算起"}, b.P50MS, b.P99MS, b.MaxMS),
-		open.figure(api.Text{EN: "open loop, from when it was sent", ZH: "开环，从实际发出的时刻算起"}, b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
+		open.figure(api.Text{
+			EN: "open loop, from when it was sent",
+			ZH: "开环，从实际发出的时刻算起",
+		}, b.Open.FromSent.P50, b.Open.FromSent.P99, b.Open.FromSent.Max),
 	}
 	r.Why = api.Textf("In the closed loop, MySQL froze for %.0f ms, and the p99 was %.1f ms. In the open loop, it froze for %.0f ms, and the p99 was %.1f ms.",
 		"闭环中 MySQL 停顿 %.0f 毫秒，p99 为 %.1f 毫秒。开环中停顿 %.0f 毫秒，p99 为 %.1f 毫秒。",

@@ -78,6 +78,11 @@ type procedure struct {
 	lapse api.Text
 	// explain adds to a result what only this procedure knows, such as a second attempt.
 	explain func(result *Result, p *participant)
+	// group names the subjects that one fault can serve. Each group has its own fault, one after the
+	// other. nil means one group.
+	group func(Subject) string
+	// vary returns the procedure that the seed chooses.
+	vary func(p procedure, seed int64) procedure
 }
 
 // participant is one strategy in a run.
@@ -94,8 +99,34 @@ type finding struct {
 	why       api.Text
 }
 
-func (s procedure) perform(ctx context.Context, r *round) ([]Result, error) {
-	r.procedure = s
+// proceed carries out the procedure, for one group of subjects after the other.
+func (r *round) proceed(ctx context.Context) (results []Result, err error) {
+	if r.vary != nil {
+		r.procedure = r.vary(r.procedure, r.seed)
+	}
+	if r.group == nil {
+		return r.once(ctx)
+	}
+	groups := map[string][]Subject{}
+	for _, subject := range r.subjects {
+		groups[r.group(subject)] = append(groups[r.group(subject)], subject)
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		some, err := r.with(groups[name]...).once(ctx)
+		results = append(results, some...)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return results, nil
+}
+
+// with returns a round with the same procedure for these subjects.
+func (r *round) with(subjects ...Subject) *round {
+	return &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: subjects}
+}
+
+func (r *round) once(ctx context.Context) ([]Result, error) {
 	r.drawReplicas()
 	if err := r.stopHolders(ctx); err != nil {
 		return nil, fmt.Errorf("stop the holders: %w", err)
@@ -106,28 +137,11 @@ func (s procedure) perform(ctx context.Context, r *round) ([]Result, error) {
 	results := make([]Result, len(r.participants))
 	for i, p := range r.participants {
 		results[i] = r.result(ctx, p)
-		if s.explain != nil {
-			s.explain(&results[i], p)
+		if r.explain != nil {
+			r.explain(&results[i], p)
 		}
 	}
 	return results, ctx.Err()
-}
-
-func (s procedure) inGroups(group func(Subject) string) func(context.Context, *round) ([]Result, error) {
-	return func(ctx context.Context, r *round) (results []Result, err error) {
-		groups := map[string][]Subject{}
-		for _, subject := range r.subjects {
-			groups[group(subject)] = append(groups[group(subject)], subject)
-		}
-		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			some, err := s.perform(ctx, &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: groups[name]})
-			results = append(results, some...)
-			if err != nil {
-				return results, fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		return results, nil
-	}
 }
 
 // drawReplicas draws by seed and hazard only, so a new experiment does not change other draws.
@@ -238,7 +252,7 @@ func (r *round) awaitStopped(ctx context.Context, part int) error {
 
 // execute runs the procedure from the moment when all holders have stopped.
 func (r *round) execute(ctx context.Context) error {
-	r.span = history.Span{What: r.Hazard, Who: name(r.on[holder]), From: r.bed.since()}
+	r.span.From = r.bed.since()
 	uncancelled := context.WithoutCancel(ctx)
 	var heal fault.Heal = noHeal
 	if r.inject != nil {
@@ -348,11 +362,19 @@ func (r *round) awaitStep(ctx context.Context, part int, step func(Card) string)
 	return nil
 }
 
+func (r *round) sendAndAwait(ctx context.Context, part int, params url.Values) {
+	r.send(ctx, part, params)
+	r.await(part)
+}
+
 func (r *round) await(part int) {
 	for _, p := range r.participants {
 		<-p.ended[part]
 	}
 }
+
+// never is for a procedure whose holder stops again, or ends.
+func never() bool { return false }
 
 // resumeToNext resumes the holder of a run with one strategy, and waits until it has stopped again or
 // has ended, or until over returns true.
@@ -423,12 +445,15 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 	return finding{api.Safe, "", api.Text{}}
 }
 
+// stalled is the finding that the lock was not granted in time.
+func stalled(why api.Text) *finding { return &finding{api.Stalled, Progress, why} }
+
 // mustSell returns a judge. The judge returns f if the request of one of these roles did not sell.
-func mustSell(f finding, parts ...int) func(*participant) *finding {
+func mustSell(f *finding, parts ...int) func(*participant) *finding {
 	return func(p *participant) *finding {
 		for _, part := range parts {
 			if p.ops[part].Outcome != history.OK {
-				return &f
+				return f
 			}
 		}
 		return nil

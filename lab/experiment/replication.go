@@ -16,39 +16,48 @@ import (
 // (tutorial 1.6.3: locks fail in a cluster). Row locks are local to a node. If two commits
 // conflict, the nodes roll back the second commit with error 1213.
 func galera() Experiment {
-	proc := pair(func(_ context.Context, r *round) (fault.Heal, error) {
+	e := onTwoNodes(rig.Galera)
+	e.Hazard = "galera"
+	e.Title = api.Text{EN: "two nodes of a Galera cluster", ZH: "Galera 集群的两个节点"}
+	e.Shows = api.Text{
+		EN: "a row lock on one node, and the commit of the other node rolls its holder back",
+		ZH: "一个节点上的行锁，因另一个节点的提交而失效",
+	}
+	e.inject = func(_ context.Context, r *round) (fault.Heal, error) {
 		r.span.What, r.span.Who = "two nodes", "mysql, mysql-2"
 		return r.bed.Rig.AwaitEven, nil
-	})
-	proc.after = func(ctx context.Context, r *round) error {
+	}
+	e.after = func(ctx context.Context, r *round) error {
 		if err := r.bed.Rig.AwaitEven(ctx); err != nil {
 			return err
 		}
 		return sellAgain(ctx, r)
 	}
-	return Experiment{
-		Hazard: "galera", Title: "two nodes of a Galera cluster", Shows: "a row lock on one node, and the commit of the other node rolls its holder back",
-		Applies: trustsMySQL, Lab: labOf(rig.Galera), perform: proc.perform,
-	}
+	return e
 }
 
 // twoMasters delays the replication between two masters until the last sale has ended.
 func twoMasters() Experiment {
-	return Experiment{
-		Hazard: "two-masters", Title: "two masters, and a lag between them", Shows: "each node sells what the other node has sold",
-		Applies: trustsMySQL, Lab: labOf(rig.TwoMasters), perform: pair(holdReplication("mysql, mysql-2")).perform,
-	}
+	e := onTwoNodes(rig.TwoMasters)
+	e.Hazard = "two-masters"
+	e.Title = api.Text{EN: "two masters, and a lag between them", ZH: "两个主节点，之间有延迟"}
+	e.Shows = api.Text{EN: "each node sells what the other node has sold", ZH: "每个节点都卖掉对方已卖的"}
+	e.inject = holdReplication("mysql, mysql-2")
+	return e
 }
 
 // contenderWait limits the wait for the stopped holder's lock. A sale itself takes milliseconds.
 const contenderWait = 2 * time.Second
 
-// pair lets the holder write to node A and the contender to node B. If the lock rejects the
+// onTwoNodes lets the holder write to node A and the contender to node B. If the lock rejects the
 // contender, the contender tries again after the holder's sale, which node B may lack.
-func pair(inject func(context.Context, *round) (fault.Heal, error)) procedure {
-	return procedure{
-		step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
-		inject: inject, healLate: true, after: sellAgain, explain: acrossNodes,
+func onTwoNodes(database rig.Database) Experiment {
+	return Experiment{
+		Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(database),
+		procedure: procedure{
+			step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
+			healLate: true, after: sellAgain, explain: acrossNodes,
+		},
 	}
 }
 
@@ -56,9 +65,13 @@ func pair(inject func(context.Context, *round) (fault.Heal, error)) procedure {
 // the holder's sale only after the contender's sale, so a lock does not help.
 func staleRead() Experiment {
 	return Experiment{
-		Hazard: "stale-read", Title: "reads go to a follower that lags behind", Shows: "one sale after the other, and the second sells what the first has sold",
-		Applies: trustsMySQL, Lab: labOf(rig.DelayedReads),
-		perform: procedure{
+		Hazard: "stale-read", Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(rig.DelayedReads),
+		Title: api.Text{EN: "reads go to a follower that lags behind", ZH: "从有延迟的从节点读取"},
+		Shows: api.Text{
+			EN: "one sale after the other, and the second sells what the first has sold",
+			ZH: "先后两次销售，第二次又卖掉第一次已卖的",
+		},
+		procedure: procedure{
 			step: "writing", contenderParams: wait(contenderWait), inject: sellUnreplicated,
 			explain: func(result *Result, _ *participant) {
 				if result.Invariant == Conservation {
@@ -67,7 +80,7 @@ func staleRead() Experiment {
 					})
 				}
 			},
-		}.perform,
+		},
 	}
 }
 

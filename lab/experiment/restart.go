@@ -15,8 +15,12 @@ import (
 // sales, in which a request without an answer may have sold or not.
 func restart() Experiment {
 	return Experiment{
-		Hazard: "restart", Applies: always, perform: restartUnderLoad,
-		Title: "MySQL, Redis, ZooKeeper and etcd are restarted while clients buy", Shows: "errors, then recovery",
+		Hazard: "restart", Group: serversFail, Applies: always, perform: restartUnderLoad,
+		Title: api.Text{
+			EN: "MySQL, Redis, ZooKeeper and etcd are restarted while clients buy",
+			ZH: "运行中重启 MySQL、Redis、ZooKeeper 和 etcd",
+		},
+		Shows: api.Text{EN: "errors, then recovery", ZH: "先出错，后恢复"},
 	}
 }
 
@@ -122,7 +126,10 @@ func (r *round) afterRestart(ctx context.Context, s *clients) Result {
 	if stock.Verdict == api.Broken {
 		result.Verdict, result.Invariant, result.Why = api.Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why = joined(counts, api.Text{EN: "This strategy loses updates without a restart, too.", ZH: "这个策略不重启也会丢失更新。"})
+			result.Why = joined(counts, api.Text{
+				EN: "This strategy loses updates without a restart, too.",
+				ZH: "这个策略不重启也会丢失更新。",
+			})
 		}
 		return result
 	}

@@ -106,7 +106,9 @@ func (r Result) withLostEvents(lost int) Result {
 	if r.Verdict == api.Safe || r.Verdict == api.NotShown || r.Invariant == MutualExclusion {
 		r.Verdict, r.Invariant = api.Inconclusive, ""
 	}
-	r.Why = joined(api.Textf("%d or more events are missing in the recording. Run it again.", "记录中至少缺少 %d 个事件，请重新运行。", lost), r.Why)
+	r.Why = joined(api.Textf(
+		"%d or more events are missing in the recording. Run it again.",
+		"记录中至少缺少 %d 个事件，请重新运行。", lost), r.Why)
 	return r
 }
 

@@ -152,7 +152,12 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 
 func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
 	before := bed.rec.lostEvents()
-	results, err := e.perform(ctx, &round{Experiment: e, bed: bed, subjects: subjects, seed: seed})
+	r := &round{Experiment: e, bed: bed, subjects: subjects, seed: seed}
+	perform := e.perform
+	if perform == nil {
+		perform = func(ctx context.Context, r *round) ([]Result, error) { return r.proceed(ctx) }
+	}
+	results, err := perform(ctx, r)
 	// Count lost events after heal, which waits for all streams: only then are all losses known.
 	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
 	lost := bed.rec.lostEvents() - before
@@ -163,6 +168,7 @@ func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subj
 	return results, err
 }
 
+// round is one pass of an experiment with a seed: a run of each of its subjects.
 type round struct {
 	Experiment
 	bed      *Testbed
@@ -170,7 +176,6 @@ type round struct {
 	seed     int64
 
 	// Only a procedure uses the following fields.
-	procedure
 	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault
@@ -233,32 +238,13 @@ func choose(hazards []string) ([]Experiment, error) {
 	}
 	var chosen []Experiment
 	for _, hazard := range hazards {
-		i := slices.Index(Hazards(), hazard)
-		if i < 0 {
+		e, ok := Of(hazard)
+		if !ok {
 			return nil, planError{&suggest.Unknown{Kind: "hazard", Name: hazard, Known: Hazards()}}
 		}
-		chosen = append(chosen, All()[i])
+		chosen = append(chosen, e)
 	}
 	return chosen, nil
-}
-
-// Hazards returns the names of all hazards.
-func Hazards() (names []string) {
-	for _, e := range All() {
-		names = append(names, e.Hazard)
-	}
-	return names
-}
-
-// HazardsOf returns the hazards that apply to a lock, without those that concern only the database
-// behind it.
-func HazardsOf(c Card) (names []string) {
-	for _, e := range All() {
-		if e.Lab == nil && e.AppliesTo(c) {
-			names = append(names, e.Hazard)
-		}
-	}
-	return names
 }
 
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {

@@ -173,6 +173,12 @@ func eventually(ctx context.Context, what string, so func() bool) error {
 	return nil
 }
 
+func within(ctx context.Context, limit time.Duration, what string, so func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return eventually(ctx, what, so)
+}
+
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

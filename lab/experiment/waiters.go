@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/history"
 )
 
 const (
@@ -39,8 +38,9 @@ func polling() Experiment {
 		return least, err
 	}
 	return Experiment{
-		Hazard: "polling", Title: "60 wait while nothing happens", Shows: "requests to the backend that are not needed",
-		Applies: func(c Card) bool { return lockers(c) && counted(c) },
+		Hazard: "polling", Group: costly, Applies: func(c Card) bool { return lockers(c) && counted(c) },
+		Title:   api.Text{EN: "60 wait while nothing happens", ZH: "60 个等待者，锁没有变化"},
+		Shows:   api.Text{EN: "requests to the backend that are not needed", ZH: "等待者向后端发送多少请求"},
 		perform: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
 	}
 }
@@ -61,42 +61,13 @@ func herd() Experiment {
 	}
 	onTrial := claimedOrOnTrial("herd", "redis", "zookeeper", "etcd", "mysql")
 	return Experiment{
-		Hazard: "herd", Title: "one release before 60 waiters", Shows: "every waiter wakes up, and all but one in vain (thundering herd)",
+		Hazard: "herd", Group: costly,
+		Title: api.Text{EN: "one release before 60 waiters", ZH: "60 个等待者时释放一次锁（惊群）"},
+		Shows: api.Text{EN: "every waiter wakes up, and all but one in vain (thundering herd)", ZH: "所有等待者都被唤醒，只有一个能拿到锁"},
 		// Without a notice of its end, a lease ends during the measurement.
-		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked }, perform: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
+		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked },
+		perform: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
 	}
-}
-
-func casStorm() Experiment {
-	return Experiment{
-		Hazard: "cas-storm", Title: "60 requests at once", Shows: "failed attempts for each sale", Applies: claimed("cas-storm"),
-		perform: func(ctx context.Context, r *round) ([]Result, error) {
-			return r.each(ctx, waiters, func(s Subject) (Result, error) { return r.buyAtOnce(ctx, s) })
-		},
-	}
-}
-
-func (r *round) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
-	ops := make([]history.Op, waiters)
-	var all sync.WaitGroup
-	for i := range ops {
-		all.Go(func() { ops[i] = r.bed.buy(ctx, i%3, s, wait(30*time.Second)) })
-	}
-	all.Wait()
-	retries := 0
-	for _, op := range ops {
-		retries += op.Retries
-	}
-	result := r.safe(s, waiters, ops)
-	if _, err := r.count(ctx, 0, s, &result); err != nil {
-		return result, err
-	}
-	result.Why = joined(result.Counts(), api.Textf("The %d requests came at the same time, and made %d failed attempts.", "%d 个请求同时到达，失败的尝试共 %d 次。", waiters, retries))
-	// At this limit, a third of all attempts failed: one failed attempt for two sales.
-	if retries > result.Sold/2 {
-		result.Verdict = api.Wasteful
-	}
-	return result, nil
 }
 
 // queue is a holder that is stopped on the first replica, and the waiters for its lock.
@@ -121,7 +92,9 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 				result.Verdict, result.Why = api.Inconclusive, failure(err)
 				return result, nil
 			}
-			result.Why = api.Textf("%[1]d waiters sent %[2]d requests to the backends %[3]s.", "%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
+			result.Why = api.Textf(
+				"%[1]d waiters sent %[2]d requests to the backends %[3]s.",
+				"%[1]d 个等待者%[4]s向后端发送了 %[2]d 个请求。", waiters, sent, when.EN, when.ZH)
 			if sent > wastefulFrom {
 				result.Verdict = api.Wasteful
 			}

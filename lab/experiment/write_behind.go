@@ -18,13 +18,15 @@ import (
 // writeBehind kills the holder's replica after its sale in Redis, before the write to MySQL's row.
 func writeBehind() Experiment {
 	return Experiment{
-		Hazard: "write-behind", Title: "the replica that sold is killed before it writes the row", Shows: "sold, but not in the row; do the others write it later?",
-		Applies: func(c Card) bool { return c.Stock != "" }, perform: soldBehindTheRow,
+		Hazard: "write-behind", Group: stockElsewhere, Applies: func(c Card) bool { return c.Stock != "" },
+		Title:     api.Text{EN: "the replica that sold is killed before it writes the row", ZH: "卖出之后、更新数据行之前宕机"},
+		Shows:     api.Text{EN: "sold, but not in the row; do the others write it later?", ZH: "已卖出，数据行还没有更新；以后会更新吗？"},
+		procedure: procedure{step: "written"},
+		perform:   soldBehindTheRow,
 	}
 }
 
 func soldBehindTheRow(ctx context.Context, r *round) ([]Result, error) {
-	r.step = "written"
 	r.drawReplicas()
 	if err := r.addProducts(ctx); err != nil {
 		return nil, fmt.Errorf("add the products: %w", err)
@@ -59,8 +61,7 @@ func soldBehindTheRow(ctx context.Context, r *round) ([]Result, error) {
 // this sale. It kills that replica, and sells once more on another replica. restore ends the cuts
 // from MySQL, and revive starts the killed replica again.
 func (r *round) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
-	r.send(ctx, observer, nil) // the first sale loads the stock into Redis
-	r.await(observer)
+	r.sendAndAwait(ctx, observer, nil) // the first sale loads the stock into Redis
 	// Without MySQL, no replica can write the row, but the sales go on.
 	restore, err = r.injectAll(ctx, cuts(r.bed.links("", "mysql"))...)
 	if err != nil {
@@ -75,8 +76,7 @@ func (r *round) sellUncarried(ctx context.Context) (restore, revive fault.Heal, 
 		return nil, nil, err
 	}
 	r.await(holder)
-	r.send(ctx, contender, nil) // its answer has the remaining stock
-	r.await(contender)
+	r.sendAndAwait(ctx, contender, nil) // its answer has the remaining stock
 	return restore, revive, nil
 }
 
@@ -135,7 +135,9 @@ func (r *round) reconciliation(ctx context.Context, p *participant, before, afte
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
 	case after != count:
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
-		result.Why = joined(seen, api.Textf("In the end, the row had %d left, and %s %d.", "最后数据行剩 %d，%s 剩 %d。", after, p.Card.Stock, count))
+		result.Why = joined(seen, api.Textf(
+			"In the end, the row had %d left, and %s %d.",
+			"最后数据行剩 %d，%s 剩 %d。", after, p.Card.Stock, count))
 	case before <= left:
 		result.Verdict = api.NotShown
 	}

@@ -114,9 +114,8 @@ func (m Matrix) summary() string {
 
 func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, error) {
 	c := chapter{ID: anchor(hazard), Hazard: hazard}
-	if i := slices.IndexFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Hazard == hazard }); i >= 0 {
-		c.Title, c.Shows = experiment.All()[i].Title, experiment.All()[i].Shows
-	}
+	e, _ := experiment.Of(hazard)
+	c.Title, c.Shows = e.Title.EN, e.Shows.EN
 	for _, r := range m.Rows {
 		for _, result := range r.shown(hazard, results) {
 			s, err := sectionOf(result)

@@ -2,12 +2,14 @@ package matrix
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"oversell/lab/experiment"
 	"oversell/lab/report"
 )
 
@@ -25,53 +27,42 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 	return nil
 }
 
-// parts groups hazards into tables that fit a page. WriteMarkdown adds hazards without a group.
-func parts() []part {
-	return []part{
-		{"Two requests, and no fault", []string{"race", "replica-race", "early-release", "deadlock", "nesting"}},
-		{"What it costs when many wait", []string{"cas-storm", "polling", "herd", "percentiles"}},
-		{"The holder's process fails", []string{"crash", "crash-between", "overrun", "foreign-unlock", "late-release", "pause", "pause-at-read"}},
-		{"A connection or a waiter fails", []string{"lost-reply", "late-answer", "session-expiry", "cutoff", "partition", "bare-majority", "dead-waiter"}},
-		{"What bug reports describe", []string{"operator", "operator-at-write", "starved", "renewal-reply", "waiter-session"}},
-		{"The servers of the lock fail", []string{"failover", "minority-loss", "majority-loss", "clock-jump", "restart", "database-down"}},
-		{"Redis behind Sentinels, or in a cluster", []string{"failover-sentinel", "failover-cluster", "quorum-loss", "resharding"}},
-		{"Sentinel promotes a replica, and the old master goes on", []string{"split-brain", "min-replicas"}},
-		{"The same, with a lock that was replicated before", []string{"split-renewal", "min-replicas-renewal"}},
-		{"The stock is in several places", []string{"galera", "two-masters", "stale-read", "write-behind"}},
-	}
-}
-
-type part struct {
-	title   string
-	hazards []string
-}
-
 // WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
 	runs := 0
 	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
 	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", runs, about.Date, about.Machine, about.Versions)
-	left := slices.Clone(m.Hazards)
-	for _, p := range parts() {
-		left = slices.DeleteFunc(left, func(hazard string) bool { return slices.Contains(p.hazards, hazard) })
-		m.writePart(out, p)
+	for _, group := range append(experiment.Groups(), others) {
+		m.writePart(out, string(group), m.in(group))
 	}
-	m.writePart(out, part{"Other hazards", left})
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the matrix: %w", err)
 	}
 	return nil
 }
 
-func (m Matrix) writePart(out io.Writer, p part) {
-	hazards := slices.DeleteFunc(slices.Clone(p.hazards), func(hazard string) bool {
-		return !slices.ContainsFunc(m.Rows, func(r Row) bool { return r.has(hazard) })
-	})
+// others is the title of hazards that this version does not have.
+const others experiment.Group = "Other hazards"
+
+// in returns the hazards of a group that have a summary, in the order of the experiments.
+func (m Matrix) in(group experiment.Group) (hazards []string) {
+	known := experiment.Hazards()
+	position := func(hazard string) int { return slices.Index(known, hazard) }
+	for _, hazard := range slices.SortedStableFunc(slices.Values(m.Hazards), func(a, b string) int { return position(a) - position(b) }) {
+		e, _ := experiment.Of(hazard)
+		if cmp.Or(e.Group, others) == group && slices.ContainsFunc(m.Rows, func(r Row) bool { return r.has(hazard) }) {
+			hazards = append(hazards, hazard)
+		}
+	}
+	return hazards
+}
+
+func (m Matrix) writePart(out io.Writer, title string, hazards []string) {
 	if len(hazards) == 0 {
 		return
 	}
-	_, _ = fmt.Fprintf(out, "\n### %s\n\n| | %s |\n|---|%s\n", p.title, strings.Join(hazards, " | "), strings.Repeat(":-:|", len(hazards)))
+	_, _ = fmt.Fprintf(out, "\n### %s\n\n| | %s |\n|---|%s\n", title, strings.Join(hazards, " | "), strings.Repeat(":-:|", len(hazards)))
 	for _, r := range m.Rows {
 		if !slices.ContainsFunc(hazards, r.has) {
 			continue

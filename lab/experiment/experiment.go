@@ -1,0 +1,152 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/rig"
+)
+
+// Experiment injects one hazard into the runs of all its strategies at the same time. It is the whole
+// of a hazard: terminal, page and documents read its words here.
+type Experiment struct {
+	Hazard string
+	Group  Group // where its column is in the matrix
+	// Title describes the experiment. Shows describes the effect to expect.
+	Title, Shows api.Text
+	// Basic marks the hazards with which a class begins. Each of them breaks a basic strategy, or shows
+	// that only some locks survive it.
+	Basic bool
+	// Applies reports whether the hazard can affect a strategy at all.
+	Applies func(Card) bool
+	// Fenced adds runs with fencing tokens to each plan that does not name its strategies.
+	Fenced bool
+	// ClaimedAs is the hazard whose claims apply to this experiment. Empty means Hazard.
+	ClaimedAs string
+	// Default is the claim of every card that says nothing about the hazard.
+	Default Claim
+	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
+	Lab func(rig.Config) rig.Config
+	procedure
+	// perform, if set, replaces the procedure.
+	perform func(ctx context.Context, r *round) ([]Result, error)
+}
+
+// Group is the title of a part of the matrix. Each part is narrow enough for a page.
+type Group string
+
+const (
+	faultless      Group = "Two requests, and no fault"
+	costly         Group = "What it costs when many wait"
+	holderFails    Group = "The holder's process fails"
+	linkFails      Group = "A connection or a waiter fails"
+	reported       Group = "What bug reports describe"
+	serversFail    Group = "The servers of the lock fail"
+	topologies     Group = "Redis behind Sentinels, or in a cluster"
+	split          Group = "Sentinel promotes a replica, and the old master goes on"
+	splitLater     Group = "The same, with a lock that was replicated before"
+	stockElsewhere Group = "The stock is in several places"
+)
+
+// Groups returns the parts of the matrix in their order.
+func Groups() []Group {
+	return []Group{
+		faultless, costly, holderFails, linkFails, reported, serversFail, topologies, split, splitLater, stockElsewhere,
+	}
+}
+
+// All returns the experiments in the order of the matrix of results.
+func All() []Experiment {
+	return []Experiment{
+		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(),
+		crash(), crashBetween(), overrun(), foreignUnlock(), lateRelease(), pause(), pauseAtRead(),
+		failover(), failoverSentinel(), failoverCluster(),
+		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
+		minorityLoss(), majorityLoss(), clockJump(),
+		lostReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(),
+		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
+		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),
+		galera(), twoMasters(), staleRead(), writeBehind(),
+	}
+}
+
+// Hazards returns the names of all hazards.
+func Hazards() (names []string) {
+	for _, e := range All() {
+		names = append(names, e.Hazard)
+	}
+	return names
+}
+
+// Of returns the experiment of a hazard. ok is false if there is none.
+func Of(hazard string) (e Experiment, ok bool) {
+	i := slices.Index(Hazards(), hazard)
+	if i < 0 {
+		return Experiment{Hazard: hazard}, false
+	}
+	return All()[i], true
+}
+
+// HazardsOf returns the hazards that apply to a lock, without those that concern only the database
+// behind it.
+func HazardsOf(c Card) (names []string) {
+	for _, e := range All() {
+		if e.Lab == nil && e.AppliesTo(c) {
+			names = append(names, e.Hazard)
+		}
+	}
+	return names
+}
+
+// AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard. A lab of the
+// experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides.
+func (e Experiment) AppliesTo(c Card) bool {
+	return e.Applies(c) || e.Lab == nil && e.Claim(c, false) != Silent
+}
+
+// Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.
+func (e Experiment) Claim(c Card, fenced bool) Claim {
+	switch {
+	case !fenced:
+		return cmp.Or(c.Claim(cmp.Or(e.ClaimedAs, e.Hazard)), e.Default)
+	case e.Fenced:
+		return Protects
+	default:
+		return Silent
+	}
+}
+
+// The following functions are what most experiments need for their fields.
+
+func always(Card) bool    { return true }
+func lockers(c Card) bool { return c.Locker }
+
+func claimed(hazard string) func(Card) bool {
+	return func(c Card) bool { return c.Claim(hazard) != Silent }
+}
+
+// claimedOrOnTrial applies also to a lock of another program on these backends. Its author may not
+// know the hazard, and so claims nothing.
+func claimedOrOnTrial(hazard string, backends ...string) func(Card) bool {
+	return func(c Card) bool {
+		return claimed(hazard)(c) || c.Family == "adapter" && slices.ContainsFunc(backends, c.uses)
+	}
+}
+
+func locksOn(backends ...string) func(Card) bool {
+	return func(c Card) bool { return c.Locker && slices.ContainsFunc(backends, c.uses) }
+}
+
+func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
+
+// grantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.
+const grantBound = 3*Lease + 2*time.Second
+
+// by returns the one that the seed chooses. As many seeds in a row choose each of them once.
+func by[T any](seed int64, from ...T) T {
+	return from[uint64(seed)%uint64(len(from))] //nolint:gosec // any number will do
+}

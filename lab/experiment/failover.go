@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"oversell/api"
+	"oversell/lab/fault"
+)
+
+// failover promotes a Redis replica that lacks the lock and the counter of fencing tokens. So the
+// new master issues the same token again. Only MySQL's row can reject it, because the row keeps the
+// highest registered token.
+func failover() Experiment {
+	return Experiment{
+		Hazard: "failover", Group: serversFail, Basic: true, Fenced: true,
+		Title:   api.Text{EN: "the Redis master dies before it has replicated the lock", ZH: "主节点在复制锁之前宕机"},
+		Shows:   keyIsLost(),
+		Applies: func(c Card) bool { return c.uses("redis") },
+		procedure: procedure{
+			step: "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
+			prepare: cutReplication, inject: failOver,
+			// Strategies with stock in Redis are on their own: the cut from MySQL would end connections
+			// that hold the others' locks.
+			group: func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") },
+		},
+	}
+}
+
+func keyIsLost() api.Text {
+	return api.Text{EN: "the key is lost, and there are two holders", ZH: "键丢失，出现两个持锁者"}
+}
+
+// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
+func cutReplication(_ context.Context, r *round) error {
+	link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
+	if err != nil {
+		return err
+	}
+	return link.Cut()
+}
+
+func failOver(ctx context.Context, r *round) (fault.Heal, error) {
+	// If the stock is in Redis, one sale must not reach the replica or MySQL before the failover.
+	var late []fault.Fault
+	if r.participants[0].Card.Stock == "redis" {
+		late = cuts(r.bed.links("", "mysql"))
+	}
+	heal, err := r.injectAll(ctx, late...)
+	if err != nil {
+		return nil, err
+	}
+	r.sendAndAwait(ctx, observer, wait(0))
+	failBack, err := r.injectAll(ctx, fault.Failover(r.bed.Rig))
+	return failBack, errors.Join(err, heal(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,32 @@
+package experiment
+
+import "oversell/api"
+
+// lateRelease delays each command of a release until the lease has ended and the contender has the
+// lock. The command arrives late, as on a slow network. A release of two commands, such as GET and
+// DEL, has compared too early, and frees the contender's lock.
+func lateRelease() Experiment {
+	return Experiment{
+		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", "redis", "redlock"),
+		Title: api.Text{
+			EN: "a command of the release arrives late, when another request holds the lock",
+			ZH: "释放锁的一条命令迟到，锁已被另一个请求持有",
+		},
+		Shows: api.Text{
+			EN: "a release that compares and deletes in two commands frees the lock of another request",
+			ZH: "分两条命令比较和删除，会解除别人的锁",
+		},
+		perform: eachCommand(1, func(held *heldCommands) procedure {
+			return procedure{
+				step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound),
+				inject: held.delay, judge: freedForeignLock,
+				explain: func(result *Result, _ *participant) {
+					if result.Verdict.Failed() {
+						result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",
+							"释放锁的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", held.name(), held.nth), result.Why)
+					}
+				},
+			}
+		}),
+	}
+}

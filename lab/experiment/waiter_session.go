@@ -1,0 +1,127 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/backend"
+	"oversell/lab/fault"
+	"oversell/lab/history"
+)
+
+// waiterSession ends the session, or the lease, of a waiter, and with it the place in the queue. The
+// waiter must leave, or queue again, before the holder releases the lock (etcd-io/etcd#19597). It must
+// not acquire the lock with its old session.
+func waiterSession() Experiment {
+	return Experiment{
+		Hazard: "waiter-session", Group: reported, Applies: locksOn("zookeeper", "etcd"),
+		Title: api.Text{EN: "the session of a waiter expires", ZH: "等待者的会话过期"},
+		Shows: api.Text{EN: "does it wait in vain, or acquire the lock beside the next waiter?", ZH: "它白白等待，还是与下一个等待者同时拿到锁？"},
+		procedure: procedure{
+			step: "read", contenderParams: working(grantBound), contenderAt: "asked", inject: expireWaiter, judge: judgeWaiter,
+			meanwhile: func(ctx context.Context, r *round) error { return r.awaitStep(ctx, contender, queued) },
+			after:     func(_ context.Context, r *round) error { r.await(observer); return nil },
+			explain: func(result *Result, p *participant) {
+				answer := Answer(p.ops[observer])
+				result.Why = joined(result.Why, api.Textf(
+					"The waiter whose session expired: %[1]s.",
+					"会话过期的等待者：%[2]s。", answer.EN, answer.ZH))
+			},
+		},
+	}
+}
+
+// working lets the request work for a while. Two holders then overlap, even if one is granted later.
+func working(wait time.Duration) url.Values {
+	return url.Values{"wait": {wait.String()}, "hold": {(Lease / 2).String()}}
+}
+
+// expireWaiter lets an observer queue, ends its session, and gives it time to notice that.
+func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
+	before, err := r.bed.places(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.send(ctx, observer, working(30*time.Second))
+	if err := r.awaitStep(ctx, observer, queued); err != nil {
+		return nil, err
+	}
+	// Not every waiter has a place in a queue, so the time is limited.
+	var own places
+	_ = within(ctx, Lease, "all waiters have a place", func() bool {
+		now, err := r.bed.places(ctx)
+		own = now.without(before)
+		return err == nil && len(own.nodes)+len(own.leases) >= len(r.participants)
+	})
+	if err := r.endSessions(ctx, own); err != nil {
+		return nil, err
+	}
+	r.span.What, r.span.Who, r.span.From = "session expired", name(r.on[observer]), r.bed.since()
+	_ = within(ctx, Lease, "all waiters have left", func() bool {
+		return !slices.ContainsFunc(r.participants, func(p *participant) bool { return !isClosed(p.ended[observer]) })
+	})
+	return noHeal, ctx.Err()
+}
+
+// endSessions revokes leases in etcd. A session of ZooKeeper has a password, so it is cut off until
+// the server has expired it.
+func (r *round) endSessions(ctx context.Context, own places) error {
+	for _, lease := range own.leases {
+		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], lease); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.uses("zookeeper") }) {
+		return nil
+	}
+	heal, err := r.injectAll(ctx, cuts(r.bed.links(name(r.on[observer]), "zookeeper"))...)
+	if err != nil {
+		return err
+	}
+	err = sleep(ctx, ZKSession)
+	expired := func() bool {
+		now, failed := r.bed.places(ctx)
+		return failed == nil && len(own.nodes) == len(own.without(now).nodes)
+	}
+	return errors.Join(err, eventually(ctx, "the waiter's session has expired", expired), heal(context.WithoutCancel(ctx)))
+}
+
+// places are the places in queues: nodes of ZooKeeper sessions, and leases of keys in etcd.
+type places struct{ nodes, leases []string }
+
+func (p places) without(other places) places {
+	return places{
+		slices.DeleteFunc(slices.Clone(p.nodes), func(node string) bool { return slices.Contains(other.nodes, node) }),
+		slices.DeleteFunc(slices.Clone(p.leases), func(lease string) bool { return slices.Contains(other.leases, lease) }),
+	}
+}
+
+func (bed *Testbed) places(ctx context.Context) (p places, err error) {
+	at := bed.Rig.Addresses()
+	client, err := backend.OpenZooKeeper(at.Zookeeper)
+	if err != nil {
+		return p, err
+	}
+	defer client.Close()
+	var errs [2]error
+	p.nodes, errs[0] = client.Ephemeral()
+	p.leases, errs[1] = backend.EtcdLeases(ctx, at.Etcd[0])
+	return p, errors.Join(errs[:]...)
+}
+
+func judgeWaiter(p *participant) *finding {
+	waiter := p.ops[observer]
+	noticed := p.ops[contender].Call // the end of the time in which the waiter can notice its loss
+	if waiter.Outcome != history.OK && waiter.Return > noticed {
+		return stalled(api.Text{
+			EN: "The waiter had lost its place in the queue, waited until the holder's release, and was rejected then.",
+			ZH: "等待者在队列中的位置已经丢失，但一直等到持锁者释放之后才被拒绝。",
+		})
+	}
+	late := stalled(api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", grantBound))
+	return mustSell(late, contender)(p)
+}
