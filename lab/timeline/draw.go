@@ -3,9 +3,7 @@ package timeline
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"html/template"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -37,19 +35,18 @@ const (
 
 // drawing has the data of the template. All x and widths are in per cent.
 type drawing struct {
-	ID, Title, Desc string
-	timeline        Timeline
-	Style           template.CSS // of a complete picture
-	Height          int
-	Lanes           []lane
-	Ticks           []tick
-	Pauses          []pause
-	AxisY           int
-	Sales           *sales
-	LegendY         int  // 0 for a picture without a legend
-	Ragged, Both    bool // whether the legend must explain them
-	Lapsed          bool
-	Left            string
+	ID, Title    string
+	timeline     Timeline
+	Height       int
+	Lanes        []lane
+	Ticks        []tick
+	Pauses       []pause
+	AxisY        int
+	Sales        *sales
+	LegendY      int  // 0 for a picture without a legend
+	Ragged, Both bool // whether the legend must explain them
+	Lapsed       bool
+	Left         string
 }
 
 // lane is a replica, or another server with a fault.
@@ -96,13 +93,6 @@ type tick struct{ X, Text string }
 // T returns a word in the picture's language.
 func (d drawing) T(word string) string { return d.timeline.word(word) }
 
-func (d drawing) write(w io.Writer) error {
-	if err := pictures().Execute(w, d); err != nil {
-		return fmt.Errorf("draw the timeline: %w", err)
-	}
-	return nil
-}
-
 func pictures() *template.Template {
 	return template.Must(template.ParseFS(files, "timeline.svg.tmpl"))
 }
@@ -114,7 +104,7 @@ func Style() template.CSS {
 }
 
 func (t Timeline) draw(id string) drawing {
-	d := drawing{ID: id, timeline: t, Title: t.title(), Desc: t.describe(), Left: t.Left(), Ticks: t.ticks(), Pauses: t.pauses()}
+	d := drawing{ID: id, timeline: t, Title: t.title(), Left: t.Left(), Ticks: t.ticks(), Pauses: t.pauses()}
 	y := 4
 	for _, name := range t.laneNames() {
 		l := t.lane(name, y)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -70,18 +69,11 @@ func (t Timeline) In(lang string) Timeline {
 	return t
 }
 
-// SVG writes the recording as a complete picture.
-func SVG(rec history.Recording, w io.Writer) error {
-	d := Of(rec).draw("timeline")
-	d.Style = Style()
-	return d.write(w)
-}
-
 // Inline returns the picture for a page with Style in its head. The id must be unique in that page.
 func (t Timeline) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
-	if err := t.draw(id).write(&svg); err != nil {
-		return "", err
+	if err := pictures().Execute(&svg, t.draw(id)); err != nil {
+		return "", fmt.Errorf("draw the timeline: %w", err)
 	}
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
 }

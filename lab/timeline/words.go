@@ -185,31 +185,3 @@ func (t Timeline) title() string {
 	}
 	return t.say(en, "%s 的时间线：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
 }
-
-// describe returns the picture as text, for screen readers.
-func (t Timeline) describe() string {
-	var all []string
-	for _, s := range t.spans {
-		all = append(all, t.say("%s on %s from %s to %s s.", "%s，%s，从 %s 到 %s 秒。", t.fault(s.What), s.Who, t.since(s.From), t.since(s.To)))
-	}
-	for _, task := range t.tasks {
-		words := t.say("%s on %s", "%s，%s，", task.name, task.replica)
-		for _, h := range task.holds {
-			words += t.say(" held the lock from %s to %s s,", "从 %s 到 %s 秒持锁，", t.since(h.from), t.since(h.to))
-			if h.lapses() {
-				words += t.say(" but only until %s s in truth,", "实际只到 %s 秒，", t.since(h.lapse))
-			}
-		}
-		all = append(all, words+t.say(" answer: %s.", "应答：%s。", t.answer(task)))
-	}
-	for _, o := range t.overlaps {
-		all = append(all, t.say("%s, from %s to %s s.", "%s，从 %s 到 %s 秒。", t.both(o), t.since(o.from), t.since(o.to)))
-	}
-	if n := len(t.taken); n > 0 && len(t.sales) > 0 {
-		all = append(all, t.say("%d sold, %d taken from stock.", "卖出 %d，库存减少 %d。", t.sales[len(t.sales)-1].pieces, t.taken[n-1].pieces))
-	}
-	if left := t.Left(); left != "" {
-		all = append(all, left)
-	}
-	return strings.Join(all, " ")
-}
