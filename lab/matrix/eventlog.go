@@ -79,12 +79,9 @@ func writeEvents(w io.Writer, all []event, screen terminal.Screen) {
 	}
 }
 
-// faultWords returns the words for the beginning and the end of a fault. They are empty for the
-// hazards without a fault, in which the requests alone do the harm. A deletion has no end.
+// faultWords returns the words for the beginning and the end of a fault. A deletion has no end.
 func faultWords(what string) (begin, end string) {
 	switch what {
-	case "race", "replica-race", "early-release", "deadlock", "overrun", "nesting":
-		return "", ""
 	case "stop", "stopped":
 		return "process frozen", "process resumed"
 	case "kill", "killed":
@@ -112,11 +109,10 @@ func eventsOf(r experiment.Result) (all []event, owners int) {
 		add(e.At, e.Replica, "%s %s%s", names[e.Owner], e.Step, fence)
 	}
 	for _, s := range r.Recording.Spans {
-		if begin, end := faultWords(s.What); begin != "" {
-			add(s.From, s.Who, "! %s", begin)
-			if end != "" {
-				add(s.To, s.Who, "! %s", end)
-			}
+		begin, end := faultWords(s.What)
+		add(s.From, s.Who, "! %s", begin)
+		if end != "" {
+			add(s.To, s.Who, "! %s", end)
 		}
 	}
 	for i := range r.Recording.Ops {

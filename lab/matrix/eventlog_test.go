@@ -23,8 +23,6 @@ func TestEventLog(t *testing.T) {
 	steps.Recording.Events = append(steps.Recording.Events, second)
 	steps.Recording.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 4 * time.Millisecond, To: 8 * time.Millisecond}}
 	steps.Recording.Ops = append(steps.Recording.Ops, history.Op{Return: 12 * time.Millisecond, Replica: "replica-2", Outcome: history.Unknown, Reason: history.Broken})
-	raced := ran("race", "none", 1, experiment.Breaks, api.Broken)
-	raced.Recording.Spans = []history.Span{{What: "race", Who: "replica-1"}}
 	many := ran("herd", "redis", 1, experiment.Breaks, api.Wasteful)
 	for i := range 30 {
 		second.Owner = fmt.Sprint(i)
@@ -39,15 +37,11 @@ func TestEventLog(t *testing.T) {
 	}{
 		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause (A is the holder, B the contender):\n", "! process frozen\n", "! process resumed\n", "has no answer: the connection broke"}},
 		{many, []string{"31 requests, too many to list"}},
-		{raced, []string{"none, race:\n"}},
 		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles:\n"}},
 	} {
 		var out bytes.Buffer
 		if err := matrix.WriteEventLog(&out, test.result, terminal.Screen{}, "en"); err != nil {
 			t.Fatal(err)
-		}
-		if strings.Contains(out.String(), "end of: race") {
-			t.Errorf("a race is no fault:\n%s", out.String())
 		}
 		for _, want := range test.want {
 			if !strings.Contains(out.String(), want) {

@@ -27,10 +27,6 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
 	"stop": "进程停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
 
-	// Hazards without a fault: the requests alone do the harm.
-	"race": "同一副本的两个请求", "replica-race": "两个副本的请求", "early-release": "提交前释放锁", "deadlock": "都已读取，都要写入",
-	"overrun": "工作超过租期", "foreign-unlock": "迟到的释放", "nesting": "再次加锁", "dead-waiter": "一个等待者被杀死",
-
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
 	"lost": "锁已丢失", "fenced": "被栅栏号拒绝", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
