@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"oversell/lab/matrix"
 )
 
 // generated is a part of a document, between the comments <!-- name --> and <!-- /name -->.
@@ -24,6 +26,7 @@ func generatedParts() []generated {
 	return []generated{
 		{"docs/strategies.md", "strategies", writeStrategies("en")},
 		{"docs/strategies.zh-CN.md", "strategies", writeStrategies("zh")},
+		{"docs/faults.md", "hazards", matrix.WriteHazards},
 		{"docs/faults.md", "matrix", writeMatrix},
 		{"docs/faults.md", "databases", writeDatabases},
 		{"docs/production.md", "speeds", writeSpeeds},

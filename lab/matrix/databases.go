@@ -9,9 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 )
 
 // Databases has what was recorded on several versions of MySQL and MariaDB.
@@ -166,16 +169,15 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s.\n\n", runs, all.Date, all.Machine)
 	rows, lines := [][]string{{""}, {"verdicts"}, {"the same as above"}, {"different"}}, ""
 	for _, c := range all.Columns(recorded) {
-		for i, text := range []string{c.Name, strconv.Itoa(c.Compared), strconv.Itoa(c.Same), strconv.Itoa(len(c.Different))} {
-			rows[i] = append(rows[i], text)
+		for i, cell := range []string{c.Name, strconv.Itoa(c.Compared), strconv.Itoa(c.Same), strconv.Itoa(len(c.Different))} {
+			rows[i] = append(rows[i], cell)
 		}
 		lines += fmt.Sprintf("- %s: version %s.\n", c.Name, c.Version)
 		for _, d := range c.Different {
 			lines += fmt.Sprintf("  - %s.\n", d.Sentence().EN)
 		}
 	}
-	writeTable(out, rows)
-	_, _ = fmt.Fprintf(out, "\n%s", lines)
+	_, _ = fmt.Fprintf(out, "%s\n\n%s", terminal.Markdown(text.AlignRight, rows...), lines)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the databases: %w", err)
 	}
@@ -185,7 +187,6 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 // WriteSpeeds writes a row for each strategy, in the order of ids: the median of its speeds on each
 // database, and the range.
 func (all Databases) WriteSpeeds(w io.Writer, ids []string) error {
-	out := bufio.NewWriter(w)
 	rows := [][]string{{""}}
 	for _, d := range all.Servers {
 		rows[0] = append(rows[0], d.Name())
@@ -199,20 +200,10 @@ func (all Databases) WriteSpeeds(w io.Writer, ids []string) error {
 			rows = append(rows, row)
 		}
 	}
-	writeTable(out, rows)
-	if err := out.Flush(); err != nil {
+	if _, err := fmt.Fprintln(w, terminal.Markdown(text.AlignRight, rows...)); err != nil {
 		return fmt.Errorf("write the speeds: %w", err)
 	}
 	return nil
-}
-
-func writeTable(out io.Writer, rows [][]string) {
-	for i, row := range rows {
-		_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			_, _ = fmt.Fprintf(out, "|---|%s\n", strings.Repeat("--:|", len(row)-1))
-		}
-	}
 }
 
 // speed returns the median and the range.

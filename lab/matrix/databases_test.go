@@ -53,7 +53,7 @@ func TestDatabases(t *testing.T) {
 	const want = `Seeds: 20. 2026-11-25; linux/amd64.
 
 |  | MySQL 9.7 | MariaDB 10.11 |
-|---|--:|--:|
+| --- | ---:| ---:|
 | verdicts | 4 | 0 |
 | the same as above | 3 | 0 |
 | different | 1 | 0 |
@@ -62,7 +62,7 @@ func TestDatabases(t *testing.T) {
   - crash, atomic: broken 1/3 here, safe in the matrix.
 - MariaDB 10.11: version 10.11.19-MariaDB-0+deb12u1.
 |  | MySQL 9.7 | MariaDB 10.11 |
-|---|--:|--:|
+| --- | ---:| ---:|
 | ` + "`none`" + ` | 0.99 (0.03-1.2) |  |
 | ` + "`atomic`" + ` | 1.0 |  |
 `

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/lab/experiment"
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 )
 
 // WriteJSON writes the matrix, and the conditions that its verdicts depend on.
@@ -62,23 +64,35 @@ func (m Matrix) writePart(out io.Writer, title string, hazards []string) {
 	if len(hazards) == 0 {
 		return
 	}
-	_, _ = fmt.Fprintf(out, "\n### %s\n\n| | %s |\n|---|%s\n", title, strings.Join(hazards, " | "), strings.Repeat(":-:|", len(hazards)))
+	rows := [][]string{append([]string{""}, hazards...)}
 	for _, r := range m.Rows {
 		if !slices.ContainsFunc(hazards, r.has) {
 			continue
 		}
-		_, _ = fmt.Fprintf(out, "| `%s` |", r.name())
+		row := []string{"`" + r.name() + "`"}
 		for _, hazard := range hazards {
-			s, ok := r.Summaries[hazard]
-			_, _ = fmt.Fprintf(out, " %s |", s.markdown(ok))
+			row = append(row, r.Summaries[hazard].markdown())
 		}
-		_, _ = fmt.Fprintln(out)
+		rows = append(rows, row)
 	}
+	_, _ = fmt.Fprintf(out, "\n### %s\n\n%s\n", title, terminal.Markdown(text.AlignCenter, rows...))
 }
 
 func (r Row) has(hazard string) bool {
 	_, ok := r.Summaries[hazard]
 	return ok
+}
+
+// WriteHazards writes a Markdown table of all hazards.
+func WriteHazards(w io.Writer) error {
+	rows := [][]string{{"hazard", "what the experiment does", "what it shows"}}
+	for _, e := range experiment.All() {
+		rows = append(rows, []string{"`" + e.Hazard + "`", e.Title.EN, e.Shows.EN})
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", terminal.Markdown(text.AlignDefault, rows...)); err != nil {
+		return fmt.Errorf("write the hazards: %w", err)
+	}
+	return nil
 }
 
 // ReadMatrix reads a matrix that WriteJSON has written.
@@ -93,11 +107,9 @@ func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
 }
 
-// markdown returns the verdict, in bold with a claim, and with a number if only some runs failed.
-func (s Summary) markdown(ok bool) string {
-	if !ok {
-		return ""
-	}
-	text := s.words()
-	return map[string]string{"": text, "agrees": "**" + text + "**", "contradicts": "**" + text + " ≠**"}[s.agreement()]
+// markdown returns the verdict, in bold with a claim, and with a number if only some runs failed. It
+// is empty for a summary without runs.
+func (s Summary) markdown() string {
+	words := s.words()
+	return map[string]string{"": words, "agrees": "**" + words + "**", "contradicts": "**" + words + " ≠**"}[s.agreement()]
 }
