@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 
 	"oversell/lab/backend"
 )
@@ -51,13 +50,4 @@ func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
 		}
 	}
 	return sum, nil
-}
-
-func leader(ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error)) (string, error) {
-	for i, addr := range servers {
-		if yes, err := leads(ctx, addr); yes || err != nil {
-			return fmt.Sprintf("%s-%d", kind, i+1), err
-		}
-	}
-	return "", fmt.Errorf("no %s server is the leader", kind)
 }

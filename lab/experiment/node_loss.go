@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"oversell/api"
@@ -67,4 +68,16 @@ func killAndResume(servers ...string) func(context.Context, *round) (fault.Heal,
 		}
 		return heal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
 	}
+}
+
+// leader returns the name of the leader of an ensemble of this kind.
+func leader(
+	ctx context.Context, kind string, servers []string, leads func(context.Context, string) (bool, error),
+) (string, error) {
+	for i, addr := range servers {
+		if yes, err := leads(ctx, addr); yes || err != nil {
+			return fmt.Sprintf("%s-%d", kind, i+1), err
+		}
+	}
+	return "", fmt.Errorf("no %s server is the leader", kind)
 }

@@ -128,20 +128,11 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	if err != nil {
 		return err
 	}
-	return withRedis(s, func(c *redis.Client) error {
-		if err := c.ReplicaOf(ctx, host, port).Err(); err != nil {
-			return fmt.Errorf("follow %s: %w", master, err)
-		}
-		for {
-			if up, err := hasLine(ctx, c, "master_link_status:up"); up || err != nil {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("follow %s: %w", master, ctx.Err())
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+	if err := withRedis(s, func(c *redis.Client) error { return c.ReplicaOf(ctx, host, port).Err() }); err != nil {
+		return fmt.Errorf("follow %s: %w", master, err)
+	}
+	return await(ctx, s.Name()+" has the data of "+master, func(ctx context.Context) error {
+		return hasReplicationLine(ctx, s, "master_link_status:up")
 	})
 }
 

@@ -160,15 +160,3 @@ func (m Matrix) each(do func(r Row, hazard string, s Summary)) {
 func (r Row) name() string {
 	return experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()
 }
-
-// agreement returns "agrees", "contradicts", or an empty text if the card makes no claim.
-func (s Summary) agreement() string {
-	switch {
-	case s.Claim == experiment.Silent:
-		return ""
-	case s.Agrees:
-		return "agrees"
-	default:
-		return "contradicts"
-	}
-}

@@ -108,7 +108,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 func (m Matrix) summary() string {
 	counts := map[string]int{}
 	m.each(func(_ Row, _ string, s Summary) { counts[s.agreement()]++ })
-	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d concern hazards about which the cards claim nothing.",
+	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d do neither.",
 		counts["agrees"], counts["contradicts"], counts[""])
 }
 

@@ -37,7 +37,7 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 		}
 		word += map[string]api.Text{
 			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
-		}[s.shownAgreement()].In(lang)
+		}[s.agreement()].In(lang)
 		if why := s.Why.In(lang); why != "" {
 			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
 		}
@@ -86,13 +86,5 @@ func (s Summary) cell(ok bool) terminal.Cell {
 		return terminal.Cell{}
 	}
 	sign := Sign(s.Verdict)
-	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.shownAgreement()]}
-}
-
-// shownAgreement is the agreement, but an inconclusive verdict neither agrees nor contradicts.
-func (s Summary) shownAgreement() string {
-	if s.Verdict == api.Inconclusive {
-		return ""
-	}
-	return s.agreement()
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.agreement()]}
 }

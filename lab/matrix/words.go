@@ -58,11 +58,15 @@ func Sign(v api.Verdict) string {
 }
 
 // Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
-func Agreement(r experiment.Result) string {
+func Agreement(r experiment.Result) string { return agreement(r.Claim, r.Verdict, r.Agrees()) }
+
+func (s Summary) agreement() string { return agreement(s.Claim, s.Verdict, s.Agrees) }
+
+func agreement(claim experiment.Claim, verdict api.Verdict, agrees bool) string {
 	switch {
-	case r.Claim == experiment.Silent || r.Verdict == api.Inconclusive:
+	case claim == experiment.Silent || verdict == api.Inconclusive:
 		return ""
-	case r.Agrees():
+	case agrees:
 		return "agrees"
 	default:
 		return "contradicts"
