@@ -1,6 +1,9 @@
 package dash
 
-import "oversell/lab/experiment"
+import (
+	"oversell/api"
+	"oversell/lab/experiment"
+)
 
 type hazard struct {
 	ID           string
@@ -18,5 +21,5 @@ func hazards() (all []hazard) {
 // hazardOf returns the hazard with this id. If there is none, ok is false and h has only the id.
 func hazardOf(id string) (h hazard, ok bool) {
 	e, ok := experiment.Of(id)
-	return hazard{id, Text(e.Title), Text(e.Shows), e.Basic}, ok
+	return hazard{id, e.Title, e.Shows, e.Basic}, ok
 }

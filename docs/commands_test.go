@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"oversell/lab/grade"
+	"oversell/trial/grade"
 )
 
 // runner says what runs a command of the documents. If file is empty, make commands runs the

@@ -7,23 +7,25 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"oversell/trial"
 )
 
 // writeIncidents prints a table of the incidents, and a section for each.
 func writeIncidents(w io.Writer) error {
-	all, err := choose[incident](incidentList, "incident", nil)
+	all, err := trial.Incidents(nil)
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(incidentResults)
+	text, err := os.ReadFile(trial.IncidentResults)
 	if err != nil {
 		return err
 	}
-	var record incidentRecord
+	var record trial.IncidentRecord
 	if err := json.Unmarshal(text, &record); err != nil {
-		return fmt.Errorf("%s: %w", incidentResults, err)
+		return fmt.Errorf("%s: %w", trial.IncidentResults, err)
 	}
-	found := map[[2]string]incidentResult{}
+	found := map[[2]string]trial.IncidentResult{}
 	for _, r := range record.Results {
 		found[[2]string{r.ID, r.Version}] = r
 	}
@@ -42,8 +44,7 @@ func writeIncidents(w io.Writer) error {
 		_, _ = fmt.Fprintf(out, "\n### %s\n\n%s: [%s](%s), %s.\n\n%s\n\n", e.ID, e.Library, e.Title.EN, e.Report, e.Language, e.Cause.EN)
 		for _, t := range e.Trials {
 			r := found[[2]string{e.ID, t.Version}]
-			sign := map[string]string{"red": "✗", "green": "✓"}[r.Found]
-			_, _ = fmt.Fprintf(out, "- %s %s\n", sign, r.Sentence)
+			_, _ = fmt.Fprintf(out, "- %s %s\n", r.Sign(), r.Sentence)
 		}
 		_, _ = fmt.Fprintf(out, "\nRepeat it: `make incidents incident=%s`.\n", e.ID)
 	}

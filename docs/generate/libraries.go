@@ -16,29 +16,18 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
+	"oversell/trial"
 )
 
-// library is an entry of the list of libraries on trial.
-type library struct {
-	ID       string // of its files in docs/libraries
-	Command  string // of its adapter: a program and its arguments, separated by spaces
-	Language string
-}
-
-func (l library) id() string { return l.ID }
-
-const (
-	libraryList    = "adapters/libraries.json"
-	libraryFolder  = "docs/libraries"    // the verdicts
-	libraryResults = "results/libraries" // all recordings, and a page for each library
-)
+// libraryResults is the folder with all recordings, and a page for each library.
+const libraryResults = "results/libraries"
 
 // librariesCommand puts all libraries on trial, or those with the ids: make libraries.
 func librariesCommand() *cobra.Command {
 	seeds := 1
 	cmd := &cobra.Command{
 		Use:   "libraries [flags] [ID...]",
-		Short: "Judge the libraries of " + libraryList + ", and keep the verdicts in " + libraryFolder,
+		Short: "Judge the libraries of " + trial.LibraryList + ", and keep the verdicts in " + trial.LibraryVerdicts,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return judgeLibraries(cmd.Context(), program, ids, seeds)
 		},
@@ -48,32 +37,32 @@ func librariesCommand() *cobra.Command {
 }
 
 func judgeLibraries(ctx context.Context, program string, ids []string, seeds int) error {
-	chosen, err := choose[library](libraryList, "library", ids)
+	chosen, err := trial.Libraries(ids)
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{libraryFolder, libraryResults} {
+	for _, folder := range []string{trial.LibraryVerdicts, libraryResults} {
 		if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // documents, which everybody may read
 			return err
 		}
 	}
 	for _, l := range chosen {
-		if err := l.judge(ctx, program, seeds); err != nil {
+		if err := judgeLibrary(ctx, l, program, seeds); err != nil {
 			return fmt.Errorf("%s: %w", l.ID, err)
 		}
 	}
 	return nil
 }
 
-// judge runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
+// judgeLibrary runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
 // experiment failed, and the earlier verdicts stay.
-func (l library) judge(ctx context.Context, program string, seeds int) error {
-	before := l.written()
+func judgeLibrary(ctx context.Context, l trial.Library, program string, seeds int) error {
+	before := written(l)
 	_, _ = fmt.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)
 	args := []string{
 		"judge", "-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
-		"--json", l.file(".json"), "--html", results + ".html", "--",
+		"--json", l.File(".json"), "--html", results + ".html", "--",
 	}
 	// Not ended by ctx: the terminal sends Ctrl-C to the child, too, which then ends its lab.
 	args = append(args, strings.Fields(l.Command)...)
@@ -86,26 +75,24 @@ func (l library) judge(ctx context.Context, program string, seeds int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !l.written().After(before) {
+	if !written(l).After(before) {
 		_, _ = fmt.Fprintln(os.Stderr, l.ID, "has no new verdicts")
 		return nil
 	}
-	return l.keepRecordings(results)
+	return keepRecordings(l, results)
 }
 
 // written returns the time at which the verdicts were written, and the zero time without verdicts.
-func (l library) written() time.Time {
-	info, err := os.Stat(l.file(".json"))
+func written(l trial.Library) time.Time {
+	info, err := os.Stat(l.File(".json"))
 	if err != nil {
 		return time.Time{}
 	}
 	return info.ModTime()
 }
 
-func (l library) file(suffix string) string { return filepath.Join(libraryFolder, l.ID+suffix) }
-
 // keepRecordings keeps one run of each hazard that broke the lock, for the documents.
-func (l library) keepRecordings(results string) error {
+func keepRecordings(l trial.Library, results string) error {
 	store, err := experiment.OpenStore(results)
 	if err != nil {
 		return err
@@ -120,5 +107,5 @@ func (l library) keepRecordings(results string) error {
 		}
 		kept = append(kept, experiment.RecordedRun{Result: r, Recording: r.Recording})
 	}
-	return writeRecorded(l.file(".json.gz"), kept)
+	return writeRecorded(l.File(".json.gz"), kept)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"oversell/lab/experiment"
-	"oversell/lab/grade"
+	"oversell/trial/grade"
 )
 
 // TestPages checks that each exercise has a page in both languages, with its title, its new

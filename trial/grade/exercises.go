@@ -1,4 +1,5 @@
-// Package grade has the exercises of a course: what a lock must do to pass each of them.
+// Package grade grades a lock of a student: it has the exercises of docs/exercises, what a lock must do to
+// pass each of them, and the hints.
 package grade
 
 import (

@@ -1,0 +1,96 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"oversell/lab/rig"
+	"oversell/locks/lockstest"
+	"oversell/migrations"
+	"oversell/stock"
+)
+
+// These are the times of the contract. A check may take checkLimit. In it, a lease of contractLease
+// must expire, and one of longLease must not.
+const (
+	checkLimit    = 30 * time.Second
+	contractLease = 2 * time.Second
+	longLease     = 40 * time.Second
+)
+
+// Contract has the outcomes of the checks.
+type Contract []lockstest.Outcome
+
+// Failed returns the number of checks that failed, and whether one of them is basic.
+func (c Contract) Failed() (n int, basic bool) {
+	for _, o := range c {
+		if o.Failed != "" {
+			n, basic = n+1, basic || o.Basic
+		}
+	}
+	return n, basic
+}
+
+// String counts the checks that failed.
+func (c Contract) String() string {
+	failed, _ := c.Failed()
+	return fmt.Sprintf("%d of %d checks of the contract failed.", failed, len(c))
+}
+
+// AnyCheck selects all checks of the contract.
+func AnyCheck(string) bool { return true }
+
+// CheckContract runs the wanted checks on the servers of a lab, and calls report after each. The locks
+// are in worker processes, each with a program of its own. A worker is the command worker of this
+// program.
+func (l Lock) CheckContract(
+	ctx context.Context, at rig.Addresses, wanted func(check string) bool, report func(lockstest.Outcome),
+) (outcomes Contract, err error) {
+	db, err := stock.Open(at.MySQL, 8)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pool.Close() }()
+	if err := migrations.Up(ctx, pool); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	workers := &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
+		cmd := exec.Command(program, "worker") //nolint:gosec,noctx // this very program; Workers ends it
+		cmd.Env = append(os.Environ(), at.ServeEnv()...)
+		cmd.Env = append(cmd.Env, "ADAPTER="+l.line, "LEASE="+lease.String(), "ZK_SESSION="+lease.String())
+		return cmd
+	}}
+	defer func() { err = errors.Join(err, workers.Close()) }()
+	cfg := &lockstest.Config{
+		Card: l.Hello.Card(), Workers: workers, Lease: contractLease, Timeout: 8 * time.Second,
+		NewProduct: func(ctx context.Context, count int) (int64, error) {
+			item := stock.Item{ProductCode: "contract", StockCode: "001", Count: count}
+			err := db.WithContext(ctx).Create(&item).Error
+			return item.ID, err
+		},
+		Count: func(ctx context.Context, product int64) (int, error) {
+			item, err := stock.NewLedger(db).Read(ctx, product)
+			return item.Count, err
+		},
+	}
+	skip := func(c lockstest.Check) bool {
+		return !wanted(c.Name) || c.Name == "amnesia" && !l.Hello.Capabilities.AdvanceFence
+	}
+	err = lockstest.Contract(ctx, cfg, checkLimit, skip, func(o lockstest.Outcome) {
+		outcomes = append(outcomes, o)
+		report(o)
+	})
+	return outcomes, err
+}

@@ -1,0 +1,191 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/lab/backend"
+	"oversell/lab/comparison"
+	"oversell/lab/experiment"
+	"oversell/lab/load"
+	"oversell/lab/matrix"
+	"oversell/lab/report"
+	"oversell/lab/rig"
+	"oversell/lab/suggest"
+	"oversell/locks/adapter"
+	"oversell/locks/lockstest"
+)
+
+const (
+	// loadHazard is the name of the load among the hazards that a user selects.
+	loadHazard = "load"
+	// loadClients is the number of clients of the load.
+	loadClients = 100
+	// yardstick is the strategy that gets the same load in the same lab: a number of requests per
+	// second says nothing about a lock without one to compare it with.
+	yardstick = "redis"
+)
+
+// Judge says what a trial does with a lock, after its contract.
+type Judge struct {
+	Lock  Lock
+	Seed  int64 // of the first round
+	Seeds int   // number of rounds; each has the next seed
+	// Command is the command that the verdict names, for a repetition.
+	Command string
+
+	hazards []string
+	load    bool
+}
+
+// Watcher receives the progress of a trial, from one goroutine at a time.
+type Watcher interface {
+	experiment.Watcher
+	// Part says what begins: the contract, the hazards or the load.
+	Part(title string)
+	Checked(o lockstest.Outcome)
+	// Loaded gets the results of the load: of the lock, and of the strategy redis beside it.
+	Loaded(results []report.Result)
+}
+
+// KnownHazards rejects a hazard that a trial does not have.
+func KnownHazards(hazards []string) error {
+	for _, hazard := range hazards {
+		if known := experiment.Hazards(); hazard != loadHazard && !slices.Contains(known, hazard) {
+			return &suggest.Unknown{Kind: "hazard", Name: hazard, Known: known}
+		}
+	}
+	return nil
+}
+
+// Select selects hazards by their names, with load among them; none means all that apply. It rejects
+// those that do not apply to the lock.
+func (j *Judge) Select(hazards []string) error {
+	var claimed []string
+	for _, p := range j.Lock.Hello.Protects {
+		claimed = append(claimed, string(p))
+	}
+	for _, b := range j.Lock.Hello.Breaks {
+		claimed = append(claimed, string(b.Hazard))
+	}
+	if err := KnownHazards(claimed); err != nil {
+		return fmt.Errorf("the hello of the adapter: %w", err)
+	}
+	if err := KnownHazards(hazards); err != nil {
+		return err
+	}
+	card := experiment.Card{Card: j.Lock.Hello.Card()}
+	applicable := experiment.HazardsOf(card)
+	if len(hazards) == 0 {
+		j.hazards, j.load = applicable, true
+		return nil
+	}
+	j.hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == loadHazard })
+	j.load = len(j.hazards) < len(hazards)
+	for _, e := range experiment.All() {
+		if slices.Contains(j.hazards, e.Hazard) && !e.AppliesTo(card) {
+			const format = "the hazard %s does not apply to a lock with these capabilities, backends and claims; these do: %s"
+			return fmt.Errorf(format, e.Hazard, strings.Join(applicable, ", "))
+		}
+	}
+	return nil
+}
+
+// OpenStore opens the folder with the results of earlier rounds. It rejects a folder with results of
+// another lock. The name "" is a store in memory.
+func (j *Judge) OpenStore(folder string) (*experiment.ResultStore, error) {
+	store, err := experiment.OpenStore(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range store.Results() {
+		if r.Adapter != j.Lock.Command {
+			return nil, fmt.Errorf("the folder has results of another command: %s", r.Command())
+		}
+	}
+	return store, nil
+}
+
+// Try puts the lock on trial in a lab with the settings of Lock.HazardLab: the contract first, and
+// then the hazards and the load if the contract's basic checks hold.
+func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, w Watcher) (v Verdict, err error) {
+	at, versions := lab.Addresses(), map[string]string{}
+	backend.Versions(ctx, versions, at.MySQL, at.Redis, at.Zookeeper, at.Etcd)
+	if at.Postgres != "" {
+		if versions["postgresql"], err = backend.PostgresVersion(ctx, at.Postgres); err != nil {
+			return v, err
+		}
+	}
+	about := matrix.Now(ctx, versions, j.Command)
+	v = Verdict{Date: about.Date, Machine: about.Machine, Versions: about.Versions, Command: j.Command, Hello: j.Lock.Hello}
+	w.Part("The contract:")
+	if v.Contract, err = j.Lock.CheckContract(ctx, at, AnyCheck, w.Checked); err != nil {
+		return v, err
+	}
+	if _, basic := v.Contract.Failed(); !basic {
+		err = j.inject(ctx, lab, store, w)
+		if err == nil && j.load {
+			v.Load, err = j.sendLoad(ctx, at, versions, w)
+		}
+	}
+	if err != nil {
+		return v, err
+	}
+	if v.results, err = store.WithRecordings(); err != nil {
+		return v, err
+	}
+	v.Matrix = matrix.Summarise(v.results)
+	v.Totals = totalsOf(v.Matrix, v.Contract)
+	return v, nil
+}
+
+// inject injects the selected hazards. The watcher first gets the results that the store already has.
+func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, w Watcher) error {
+	if len(j.hazards) == 0 {
+		return nil
+	}
+	bed, err := experiment.Open(ctx, lab)
+	if err != nil {
+		return err
+	}
+	defer bed.Close()
+	w.Part("The hazards:")
+	if earlier := store.Results(); len(earlier) > 0 {
+		w.End(experiment.Experiment{}, earlier, 0)
+	}
+	return experiment.Perform(ctx, bed, experiment.Plan{
+		Hazards: j.hazards, Strategies: []string{adapter.ID}, Adapter: j.Lock.Command, Seed: j.Seed, Seeds: j.Seeds,
+	}, store, w)
+}
+
+// sendLoad sends the load to the lock, and then to the yardstick.
+func (j *Judge) sendLoad(
+	ctx context.Context, at rig.Addresses, versions map[string]string, w Watcher,
+) (results []report.Result, err error) {
+	w.Part(fmt.Sprintf("The load: %d clients on %d replicas for 5 s, and the same on the strategy %s.",
+		loadClients, len(at.Replicas), yardstick))
+	runs, err := comparison.Run(ctx, comparison.Plan{
+		Target: at.Target, Token: at.Token, Strategies: []string{adapter.ID, yardstick}, Sweep: []int{loadClients},
+		Clients: loadClients, Loops: 1, Wait: 10 * time.Second, Seed: j.Seed,
+		Machine: report.ThisMachine(ctx), Versions: versions,
+	}, unwatched{})
+	for _, r := range runs {
+		results = append(results, r.Result)
+	}
+	if len(results) > 0 {
+		w.Loaded(results)
+	}
+	return results, err
+}
+
+// unwatched ignores the progress of a load, which takes only seconds.
+type unwatched struct{}
+
+func (unwatched) Begin(string, int, int) {}
+
+func (unwatched) Progress(load.Progress) {}
+
+func (unwatched) End(report.Result) {}

@@ -1,0 +1,196 @@
+package trial
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
+	"oversell/lab/report"
+	"oversell/locks/adapter"
+)
+
+// Verdict has all that a trial found about one lock.
+type Verdict struct {
+	Date     string          `json:"date"`
+	Machine  string          `json:"machine"`
+	Versions string          `json:"versions"` // of the servers
+	Command  string          `json:"command"`
+	Hello    adapter.Hello   `json:"hello"`
+	Totals   Totals          `json:"totals"`
+	Contract Contract        `json:"contract"`
+	Load     []report.Result `json:"load,omitempty"` // of the lock, and of the strategy redis beside it
+	matrix.Matrix
+
+	results []experiment.Result // with their recordings
+}
+
+// Totals counts the hazards of a matrix, and the checks of a contract.
+type Totals struct {
+	Hazards      int `json:"hazards"`
+	Survived     int `json:"survived"`
+	Harmed       int `json:"harmed"`
+	AsClaimed    int `json:"as_claimed"`
+	Contradicted int `json:"contradicted"`
+	Unclaimed    int `json:"unclaimed"`
+	Inconclusive int `json:"inconclusive"` // hazards with an inconclusive run
+	ChecksFailed int `json:"checks_failed"`
+	Checks       int `json:"checks"`
+}
+
+func totalsOf(m matrix.Matrix, c Contract) (t Totals) {
+	t.ChecksFailed, _ = c.Failed()
+	t.Checks = len(c)
+	for _, row := range m.Rows {
+		for _, s := range row.Summaries {
+			t.add(s)
+		}
+	}
+	return t
+}
+
+func (t *Totals) add(s matrix.Summary) {
+	t.Hazards++
+	switch {
+	case s.Failed > 0:
+		t.Harmed++
+	case s.Inconclusive == 0:
+		t.Survived++
+	}
+	switch {
+	case s.Claim == experiment.Silent:
+		t.Unclaimed++
+	case !s.Agrees:
+		t.Contradicted++
+	case s.Inconclusive == 0:
+		t.AsClaimed++
+	}
+	if s.Inconclusive > 0 {
+		t.Inconclusive++
+	}
+}
+
+// Agrees reports whether the lock does what it claims, in each run.
+func (v Verdict) Agrees() bool {
+	lostUpdates := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict != api.Holds
+	return v.Totals.ChecksFailed+v.Totals.Contradicted+v.Totals.Inconclusive == 0 && !lostUpdates
+}
+
+// String counts the checks that failed and the verdicts of the hazards.
+func (v Verdict) String() string {
+	text, t := v.Contract.String(), v.Totals
+	if _, basic := v.Contract.Failed(); basic {
+		return text + " No hazard was injected: the other checks and the hazards need a lock that passes this check."
+	}
+	if t.Hazards == 0 {
+		return text
+	}
+	text += fmt.Sprintf(" Hazards: %d survived, %d did harm; %d as claimed, %d contradict a claim, %d without a claim",
+		t.Survived, t.Harmed, t.AsClaimed, t.Contradicted, t.Unclaimed)
+	if t.Inconclusive > 0 {
+		text += fmt.Sprintf("; %d inconclusive", t.Inconclusive)
+	}
+	return text + "."
+}
+
+// LoadSentence describes the load, with a ratio to the yardstick. It is empty without a load.
+func (v Verdict) LoadSentence() string {
+	if len(v.Load) == 0 {
+		return ""
+	}
+	lock := v.Load[0]
+	text := fmt.Sprintf("%d clients: %s; %.0f requests a second, 99%% within %.0f ms",
+		lock.Clients, report.Headline(lock).EN, lock.ThroughputPerS, lock.P99MS)
+	if len(v.Load) > 1 && v.Load[1].ThroughputPerS > 0 {
+		ratio := lock.ThroughputPerS / v.Load[1].ThroughputPerS
+		text += fmt.Sprintf("; %.2f of the requests of %s in the same lab", ratio, yardstick)
+	}
+	return text
+}
+
+// Repetitions returns the command that repeats each run that contradicts a claim.
+func (v Verdict) Repetitions() (lines []string) {
+	for _, r := range v.results {
+		if !r.Agrees() {
+			lines = append(lines, "Repeat "+r.Hazard+": "+r.Repeat())
+		}
+	}
+	return lines
+}
+
+// WriteJSON writes the verdict as one JSON object.
+func (v Verdict) WriteJSON(w io.Writer) error { return report.WriteLines(w, v) }
+
+// WritePage writes a page with the timelines of the runs.
+func (v Verdict) WritePage(w io.Writer) error {
+	contract := v.Contract.String()
+	for _, o := range v.Contract {
+		if o.Failed != "" {
+			contract += fmt.Sprintf(" %s: %s", o.Check, o.Failed)
+		}
+	}
+	return matrix.WritePage(w, v.Matrix, v.results, matrix.About{
+		Date: v.Date, Machine: v.Machine, Versions: v.Versions, Command: v.Command,
+		Contract: contract, Load: v.LoadSentence(),
+	})
+}
+
+// plain keeps a text of the program on trial a text: one line without markup.
+func plain(text string) string {
+	text = strings.ReplaceAll(text, "\n", " ")
+	return regexp.MustCompile("[\\\\`<*_[#]").ReplaceAllString(text, `\$0`)
+}
+
+// WriteMarkdown writes a table of the checks, and one of the hazards.
+func (v Verdict) WriteMarkdown(w io.Writer) error {
+	h := v.Hello
+	_, err := fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n\n%s\n", plain(h.Library), plain(h.Version), plain(h.Language),
+		v.Date, v.Machine, v.Versions, v.Command, v, v.Contract.table())
+	if text := v.LoadSentence(); err == nil && text != "" {
+		_, err = fmt.Fprintf(w, "\nThe load: %s.\n", text)
+	}
+	if err == nil && len(v.Rows) > 0 {
+		_, err = fmt.Fprintf(w, "\n%s\n", v.table())
+	}
+	return err
+}
+
+// table returns a Markdown table of the checks.
+func (c Contract) table() string {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"check", "result", "claim, and what was found instead"})
+	for _, o := range c {
+		result, found := "passed", o.Claimed
+		if o.Failed != "" {
+			result, found = "**failed**", o.Claimed+". Found: "+plain(o.Failed)
+		}
+		t.AppendRow(table.Row{o.Check, result, found})
+	}
+	return t.RenderMarkdown()
+}
+
+// table returns a Markdown table of the hazards.
+func (v Verdict) table() string {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"hazard", "verdict", "claim", "runs that failed", "why", "command"})
+	for _, row := range v.Rows {
+		for _, hazard := range v.Hazards {
+			s, ok := row.Summaries[hazard]
+			if !ok {
+				continue
+			}
+			name := hazard
+			if row.Fenced {
+				name += " --fenced"
+			}
+			failed := fmt.Sprintf("%d of %d", s.Failed, s.Runs)
+			t.AppendRow(table.Row{name, s.Verdict, s.Claim, failed, plain(s.Why.EN), "`" + s.Command + "`"})
+		}
+	}
+	return t.RenderMarkdown()
+}
