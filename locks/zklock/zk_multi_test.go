@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -44,26 +43,5 @@ func TestMultiPaths(t *testing.T) {
 	third := acquire(t, Multi(other), locks.Request{Key: key, Owner: "third", Fenced: true})
 	if first.Fence() <= 0 || third.Fence() <= first.Fence() {
 		t.Errorf("fence %d after %d", third.Fence(), first.Fence())
-	}
-}
-
-// TestMultiWiped deletes the node with which Multi locks the warehouse. The holder must lose the
-// lock of the product, too.
-func TestMultiWiped(t *testing.T) {
-	s := session(t, server(), 2*time.Second)
-	key := newKey()
-	h := acquire(t, Multi(s), request(key, "owner", 0))
-	if err := ZK(s).(locks.Cleaner).Clear(t.Context(), productAndWarehouse(key)[1]); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "the holder is notified", func() bool { return h.Context().Err() != nil })
-	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
-		t.Errorf("it ended with %v, want %v", cause, locks.ErrLost)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("release: %v, want %v", err, locks.ErrNotHeld)
-	}
-	if names, _ := nodes(t, s, productAndWarehouse(key)[0]); len(names) != 0 {
-		t.Errorf("the product is still locked: %v", names)
 	}
 }
