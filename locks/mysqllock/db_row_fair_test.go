@@ -1,10 +1,8 @@
 package mysqllock
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,45 +28,6 @@ func joinDead(t *testing.T, db *gorm.DB, key string, lease time.Duration) int64 
 		t.Fatal(err)
 	}
 	return id
-}
-
-// TestFairOrder checks that twelve waiters on two replicas get the lock in the order of arrival,
-// and that their fences rise.
-func TestFairOrder(t *testing.T) {
-	db, key := database(t, ""), newKey()
-	replicas := []locks.Locker{DBRowFair(db, time.Minute), DBRowFair(database(t, ""), time.Minute)}
-	holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
-	const waiters = 12
-	var mu sync.Mutex
-	var order []int
-	fences := []int64{holder.Fence()}
-	var all sync.WaitGroup
-	for i := range waiters {
-		all.Go(func() {
-			h, err := replicas[i%2].Acquire(t.Context(), request(key, string(rune('a'+i)), time.Minute, 0))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			order, fences = append(order, i), append(fences, h.Fence())
-			mu.Unlock()
-			if err := h.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-		soon(t, "the waiter is in the queue", func() bool { return len(queueOf(t, db, key)) == i+2 })
-	}
-	if err := holder.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all.Wait()
-	if len(order) != waiters || !slices.IsSorted(order) || !slices.IsSorted(fences) {
-		t.Errorf("granted in the order %v with fences %v", order, fences)
-	}
-	if left := queueOf(t, db, key); len(left) != 0 {
-		t.Errorf("%v are left in the queue", left)
-	}
 }
 
 // TestFairDead checks that a dead holder and a dead waiter delay the queue only until their own
@@ -211,47 +170,6 @@ func TestFairRowsAppearInOrder(t *testing.T) {
 		t.Errorf("fence %d after %d", h.Fence(), slow)
 	}
 	_ = h.Release(t.Context())
-}
-
-// TestFairLeavesNothing checks that cancelled requests and single tries leave no row, and that
-// concurrent requests do not deadlock.
-func TestFairLeavesNothing(t *testing.T) {
-	db, key := database(t, ""), newKey()
-	l := DBRowFair(db, time.Minute)
-	var all sync.WaitGroup
-	n := 0 // the tested lock protects n, and the race detector checks this
-	for i := range 6 {
-		owner := string(rune('a' + i))
-		all.Go(func() {
-			for j := range 15 {
-				h, err := l.Acquire(t.Context(), request(key, owner, time.Minute, 0))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				n++
-				if err := h.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j)*300*time.Microsecond)
-				if h, err := l.Acquire(ctx, request(key, owner, time.Minute, 0)); err == nil {
-					_ = h.Release(ctx)
-				} else if !errors.Is(err, locks.ErrNotAcquired) {
-					t.Error(err)
-				}
-				cancel()
-				if h, err := l.Acquire(t.Context(), request(key, owner, 0, 0)); err == nil {
-					_ = h.Release(ctx)
-				} else if !errors.Is(err, locks.ErrNotAcquired) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if left := queueOf(t, db, key); n != 90 || len(left) != 0 {
-		t.Errorf("%d grants, want 90; %v are left in the queue", n, left)
-	}
 }
 
 // TestFairJanitor checks that the janitor deletes an expired row even if no request waits in its

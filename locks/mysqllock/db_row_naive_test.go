@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,52 +43,5 @@ func TestNaiveFlaws(t *testing.T) {
 	again := acquire(t, l, request(key, "next", 0, 0))
 	if err := again.Release(t.Context()); err != nil || naiveRows(t, db, key) != 0 {
 		t.Errorf("after the release: %v, %d rows", err, naiveRows(t, db, key))
-	}
-}
-
-// TestNaiveCancelled cancels requests at different moments. No request may leave a row, because the
-// row would stay for ever.
-func TestNaiveCancelled(t *testing.T) {
-	db := database(t, "")
-	l, key := DBRowNaive(db), newKey()
-	for i := range 40 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
-		if h, err := l.Acquire(ctx, request(key, "fickle", time.Minute, 0)); err == nil {
-			_ = h.Release(ctx)
-		} else if !errors.Is(err, locks.ErrNotAcquired) {
-			t.Error(err)
-		}
-		cancel()
-	}
-	if n := naiveRows(t, db, key); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
-}
-
-// TestNaiveContention checks that one request at a time holds the lock. Callers must not get the
-// deadlock errors of INSERTs and DELETEs.
-func TestNaiveContention(t *testing.T) {
-	db := database(t, "")
-	l, key := DBRowNaive(db), newKey()
-	var all sync.WaitGroup
-	n := 0 // the tested lock protects n, and the race detector checks this
-	for range 6 {
-		all.Go(func() {
-			for range 5 {
-				h, err := l.Acquire(t.Context(), request(key, "owner", time.Minute, 0))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				n++
-				if err := h.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if n != 30 || naiveRows(t, db, key) != 0 {
-		t.Errorf("%d grants, want 30; %d rows are left", n, naiveRows(t, db, key))
 	}
 }

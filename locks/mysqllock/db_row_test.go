@@ -11,7 +11,6 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/stock"
 )
 
@@ -29,26 +28,6 @@ func rowOf(t *testing.T, db *gorm.DB, key string) (got row) {
 		t.Fatal(err)
 	}
 	return got
-}
-
-// TestRow checks that the epoch in a lock's row counts the grants and is their fence. The lease of
-// a request must set the row's expiry.
-func TestRow(t *testing.T) {
-	db := database(t, "")
-	l, key := DBRow(db, time.Minute), newKey()
-	for epoch := int64(1); epoch <= 3; epoch++ {
-		h := acquire(t, l, request(key, "owner", 0, 10*time.Second))
-		got := rowOf(t, db, key)
-		if h.Fence() != epoch || got.Epoch != epoch || got.Owner == nil || got.ExpiresIn <= 0 || got.ExpiresIn > 10 {
-			t.Errorf("grant %d: fence %d, row %+v", epoch, h.Fence(), got)
-		}
-		if err := h.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := rowOf(t, db, key); got.Owner != nil || got.Epoch != epoch {
-			t.Errorf("after the release: %+v", got)
-		}
-	}
 }
 
 // TestTakeOver checks that a new owner can take over an expired row. The old owner can neither
@@ -138,39 +117,6 @@ func TestFirstGrant(t *testing.T) {
 			t.Fatalf("%d requests acquired the new key", len(granted))
 		}
 	}
-}
-
-// TestLateStatement delays the UPDATE of a request until the request is cancelled. If the UPDATE
-// then acquires the lock, Acquire must release the lock.
-func TestLateStatement(t *testing.T) {
-	link, err := lockstest.NewLink(t.Context(), address(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
-	l, key := DBRow(database(t, link.Addr()), time.Minute), newKey()
-	if err := acquire(t, l, request(key, "first", 0, 0)).Release(t.Context()); err != nil { // creates the row
-		t.Fatal(err)
-	}
-	held, free := link.HoldNext("UPDATE db_lock")
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := l.Acquire(ctx, request(key, "late", time.Minute, time.Minute))
-		done <- err
-	}()
-	<-held
-	cancel()
-	select {
-	case err := <-done: // Acquire gave up the wait for an answer, because its clean-up is over
-		done <- err
-	case <-time.After(300 * time.Millisecond):
-	}
-	free()
-	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
-	}
-	acquire(t, DBRow(database(t, ""), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
 // TestJanitor checks that Janitor frees the locks of expired rows only, and changes no epoch.

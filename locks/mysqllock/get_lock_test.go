@@ -86,31 +86,6 @@ func TestGetLockPoolHoldsNothing(t *testing.T) {
 	free("a release that was refused")
 }
 
-// TestGetLockCancelled checks that a cancelled request leaves no statement in the server. Such a
-// statement could acquire the lock later.
-func TestGetLockCancelled(t *testing.T) {
-	db, key := database(t, ""), newKey()
-	h := acquire(t, GetLock(db), request(key, "holder", 0, 0))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := GetLock(db).Acquire(ctx, request(key, "fickle", time.Minute, 0))
-		done <- err
-	}()
-	soon(t, "the request waits in the server", func() bool { return waitersFor(t, db, key) == 1 })
-	cancel()
-	if err := <-done; !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if n := waitersFor(t, db, key); n != 0 {
-		t.Errorf("%d zombie waiters are left", n)
-	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	acquire(t, GetLock(db), request(key, "next", 0, 0))
-}
-
 // TestGetLockWaits tests a wait of 0, a wait below one second, and a wait for which one GET_LOCK
 // call is too short. A request whose wait is over must leave the server's queue.
 func TestGetLockWaits(t *testing.T) {
@@ -127,34 +102,6 @@ func TestGetLockWaits(t *testing.T) {
 		}
 	}
 	if err := h.Verify(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestGetLockLoss ends the holder's connection. The holder must get ErrLost before it writes, and
-// the next request must acquire the lock.
-func TestGetLockLoss(t *testing.T) {
-	db := database(t, "")
-	l, product := GetLock(db), newProduct(t, db, 5)
-	key := api.Key(product)
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
-		if e.Step != api.Read {
-			return
-		}
-		if err := db.Exec("KILL ?", holderOf(t, db, key).Int64).Error; err != nil {
-			t.Error(err)
-		}
-		soon(t, "the lock is free", func() bool { return !holderOf(t, db, key).Valid })
-	})
-	_, err := locks.Guard(l, stock.NewLedger(db)).Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "robbed"})
-	if !errors.Is(err, locks.ErrLost) {
-		t.Errorf("%v, want %v", err, locks.ErrLost)
-	}
-	item, err := stock.NewLedger(db).Read(t.Context(), product)
-	if err != nil || item.Count != 5 {
-		t.Errorf("%d left, %v", item.Count, err)
-	}
-	if err := acquire(t, l, request(key, "next", 0, 0)).Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

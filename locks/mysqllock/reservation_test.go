@@ -20,38 +20,6 @@ const (
 	short = 200 * time.Millisecond
 )
 
-// TestReservationLateConfirm pauses a sale until its reservation of the last piece expires. Another
-// request buys the piece, and the late confirmation must be rejected.
-func TestReservationLateConfirm(t *testing.T) {
-	db := database(t, "")
-	s, product := Reservation(db, long), newProduct(t, db, 1)
-	there, goOn := make(chan struct{}), make(chan struct{})
-	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
-		if e.Step == api.Writing {
-			close(there)
-			<-goOn
-		}
-	})
-	late := make(chan error, 1)
-	go func() {
-		_, err := s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "sleeper", Lease: short})
-		late <- err
-	}()
-	<-there
-	soon(t, "the piece is for sale again", func() bool {
-		_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "other"})
-		if err != nil && !errors.Is(err, stock.ErrSoldOut) {
-			t.Error(err)
-		}
-		return err == nil
-	})
-	close(goOn)
-	if err := <-late; !errors.Is(err, locks.ErrLost) || !locks.NothingTaken(err) {
-		t.Errorf("the late confirmation: %v", err)
-	}
-	books(t, db, product, 0, 0)
-}
-
 // TestReservationLate checks that an expired reservation cannot be confirmed, even if no other
 // request wanted its pieces.
 func TestReservationLate(t *testing.T) {
@@ -127,25 +95,6 @@ func TestReservationReturnsOnce(t *testing.T) {
 		t.Errorf("%d sold, %d rejected as sold out", len(left), soldOut)
 	}
 	books(t, db, product, 0, 0)
-}
-
-// TestReservationCancelled checks that a request cancelled during its work returns its pieces.
-func TestReservationCancelled(t *testing.T) {
-	db := database(t, "")
-	s, product := Reservation(db, long), newProduct(t, db, 5)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	traced := locks.WithTracer(ctx, func(_ context.Context, e api.Event) {
-		if e.Step == reserved {
-			books(t, db, product, 3, 2)
-			cancel()
-		}
-	})
-	_, err := s.Deduct(traced, stock.Order{Product: product, Qty: 2, Owner: "fickle", Work: time.Hour})
-	if !errors.Is(err, stock.ErrCancelled) {
-		t.Errorf("a cancelled request: %v", err)
-	}
-	books(t, db, product, 5, 0)
 }
 
 // TestReservationLostCommit loses the answer to the COMMIT of a reservation. The pieces must be for

@@ -102,29 +102,3 @@ func TestShareModeDeadlockError(t *testing.T) {
 		t.Errorf("the sale: %v, want %v", first, locks.ErrNotAcquired)
 	}
 }
-
-// TestShareModeWaiters checks which errors a timed-out request and a cancelled request get. Neither
-// request may sell a piece.
-func TestShareModeWaiters(t *testing.T) {
-	db := database(t, "")
-	s, product := ShareMode(db), newProduct(t, db, 5)
-	unlock := lockRowOf(t, db, "SELECT count FROM db_stock WHERE id = ? FOR UPDATE", product)
-	_, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "impatient", Wait: 300 * time.Millisecond})
-	if !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("a wait that is over: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
-	_, err = s.Deduct(ctx, stock.Order{Product: product, Qty: 1, Owner: "fickle", Wait: time.Minute})
-	if !locks.NothingTaken(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled request: %v", err)
-	}
-	unlock()
-	if _, err := s.Deduct(t.Context(), stock.Order{Product: 1 << 60, Qty: 1, Owner: "lost"}); !errors.Is(err, stock.ErrUnknownProduct) {
-		t.Errorf("an unknown product: %v", err)
-	}
-	r, err := s.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "next", Wait: 20 * time.Second})
-	if err != nil || r.Remaining != 4 {
-		t.Errorf("after them: %+v, %v", r, err)
-	}
-}

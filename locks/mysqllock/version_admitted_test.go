@@ -58,11 +58,11 @@ func TestAdmittedOneAtATime(t *testing.T) {
 	}
 }
 
-// TestVersionsGiveUp checks that VersionNaive and VersionAdmitted return ErrConflict if all
-// attempts fail. A request that is not admitted in time must get ErrNotAcquired.
+// TestVersionsGiveUp checks that a sale with a version returns ErrConflict if all its attempts fail,
+// and that the receipt counts the retries. A request that is not admitted in time must get ErrNotAcquired.
 func TestVersionsGiveUp(t *testing.T) {
 	db := database(t, "")
-	for _, s := range []locks.Strategy{VersionNaive(db), VersionAdmitted(db)} {
+	for _, s := range []locks.Strategy{Version(db), VersionNaive(db), VersionAdmitted(db)} {
 		product, behind := newProduct(t, db, 5), sync.Once{}
 		// Another request changes the row between each read of this sale and the following write.
 		ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
