@@ -3,7 +3,6 @@ package redislock
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/stock"
 )
 
 // pollers returns all locks that poll, in the order of the catalogue (the list of strategies).
@@ -54,43 +52,6 @@ func free(t *testing.T, l locks.Locker, key string) bool {
 	return true
 }
 
-// TestForeignUnlock releases a lock late, when a holder on another replica has acquired it. If
-// frees is true, the release frees that holder's lock. Otherwise it returns ErrNotHeld.
-func TestForeignUnlock(t *testing.T) {
-	for _, test := range []struct {
-		id    string
-		frees bool
-	}{
-		{"redis-setnx-expire", true},
-		{"redis-getset", true},
-		{"redis-expire", true},
-		{"redis-thread-id", true},
-		{"redis-uuid", false}, // for its narrower gap, see TestCompareThenDelete
-		{"redis-lua", false},
-		{"redis-reentrant", false},
-		{"redis-watchdog", false},
-	} {
-		t.Run(test.id, func(t *testing.T) {
-			here, there := poller(t, one(t), test.id), poller(t, one(t), test.id)
-			key := newKey()
-			late := acquire(t, here, request(key, "late", 0, 50*time.Millisecond))
-			if here.Card().Renews { // a renewed lease does not expire
-				if err := there.(locks.Cleaner).Clear(t.Context(), key); err != nil {
-					t.Fatal(err)
-				}
-			}
-			acquire(t, there, request(key, "successor", 20*time.Second, time.Minute))
-			err := late.Release(t.Context())
-			if test.frees && err != nil || !test.frees && !errors.Is(err, locks.ErrNotHeld) {
-				t.Errorf("the late release: %v", err)
-			}
-			if got := free(t, there, key); got != test.frees {
-				t.Errorf("the successor's lock is gone: %v, want %v", got, test.frees)
-			}
-		})
-	}
-}
-
 // TestCompareThenDelete lets the lease end between the comparison and the DEL of a release. In
 // redis-uuid, the DEL then frees the next holder's lock. In redis-lua, one script compares and
 // deletes.
@@ -122,124 +83,18 @@ func TestCompareThenDelete(t *testing.T) {
 	}
 }
 
-// TestNoExpiry checks when the lock of a dead holder expires. In redis-setnx, the lock stays.
-func TestNoExpiry(t *testing.T) {
+// TestReentryKeepsLease checks that a re-entry with a shorter lease, and its release, leave the lease
+// of the outer grant as it is.
+func TestReentryKeepsLease(t *testing.T) {
 	c := one(t)
-	for _, l := range pollers(c) {
-		id, key := l.Card().ID, newKey()
-		if _, err := l.Acquire(t.Context(), request(key, "dead", 0, 40*time.Second)); err != nil {
-			t.Fatal(err)
+	for _, l := range []locks.Locker{ReentrantLock(c, time.Minute), Watchdog(c, time.Minute)} {
+		key := newKey()
+		acquire(t, l, request(key, "owner", 0, time.Minute))
+		inner := acquire(t, l, request(key, "owner", 0, time.Second))
+		left := func() time.Duration { return c.PTTL(t.Context(), l.Card().ID+":"+key).Val() }
+		if left() < 30*time.Second || inner.Release(t.Context()) != nil || left() < 30*time.Second {
+			t.Errorf("%s: %v are left of the outer lease", l.Card().ID, left())
 		}
-		end := c.PTTL(t.Context(), id+":"+key).Val()
-		switch id {
-		case "redis-setnx":
-			if end != -1 {
-				t.Errorf("%s expires in %v", id, end)
-			}
-		case "redis-getset": // the deadline is in the value
-			end, err := c.Get(t.Context(), id+":"+key).Int64()
-			if left := time.Until(time.UnixMilli(end)); err != nil || left <= 0 || left > 41*time.Second {
-				t.Errorf("%s: the deadline is in %v (%v)", id, left, err)
-			}
-		default:
-			if end <= 0 || end > 40*time.Second {
-				t.Errorf("%s expires in %v", id, end)
-			}
-		}
-		if err := l.(locks.Cleaner).Clear(t.Context(), key); err != nil || !free(t, l, key) {
-			t.Errorf("%s: not free when it was cleared (%v)", id, err)
-		}
-	}
-}
-
-// TestDeathAfterSetNX ends a task after SETNX. In redis-setnx-expire, its key then never expires.
-func TestDeathAfterSetNX(t *testing.T) {
-	for id, forEver := range map[string]bool{"redis-setnx-expire": true, "redis-expire": false, "redis-lua": false} {
-		t.Run(id, func(t *testing.T) {
-			c := one(t)
-			l, key := poller(t, c, id), newKey()
-			ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
-				if e.Step == "after-setnx" {
-					runtime.Goexit()
-				}
-			})
-			died := make(chan struct{})
-			go func() {
-				defer close(died)
-				_, _ = l.Acquire(ctx, request(key, "dead", 0, 0))
-			}()
-			<-died
-			if end := c.PTTL(t.Context(), id+":"+key).Val(); (end == -1) != forEver {
-				t.Errorf("the key expires in %v", end)
-			}
-			if free(t, l, key) {
-				t.Error("the key is free")
-			}
-		})
-	}
-}
-
-// TestNesting lets a holder acquire its lock again. If the lock is reentrant, Redis counts the
-// grants.
-func TestNesting(t *testing.T) {
-	c := one(t)
-	for _, l := range pollers(c) {
-		t.Run(l.Card().ID, func(t *testing.T) {
-			key := newKey()
-			name := l.Card().ID + ":" + key
-			outer := acquire(t, l, request(key, "owner", 0, time.Minute))
-			inner, err := l.Acquire(t.Context(), request(key, "owner", 0, time.Second))
-			if l.Card().BrokenBy(api.Nesting) {
-				if !errors.Is(err, locks.ErrNotAcquired) {
-					t.Errorf("the same owner again: %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if count, left := c.HGet(t.Context(), name, "owner").Val(), c.PTTL(t.Context(), name).Val(); count != "2" || left < 30*time.Second {
-				t.Errorf("the second acquisition is number %s, and leaves %v of the lease", count, left)
-			}
-			if err := inner.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := inner.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-				t.Errorf("the inner release again: %v", err)
-			}
-			if left := c.PTTL(t.Context(), name).Val(); left < 30*time.Second || outer.Verify() != nil || free(t, l, key) {
-				t.Errorf("after the inner release %v are left of the outer lease; %v", left, outer.Verify())
-			}
-			if err := outer.Release(t.Context()); err != nil || !free(t, l, key) {
-				t.Errorf("the outer release: %v", err)
-			}
-		})
-	}
-}
-
-// TestOverrun lets a holder work for longer than its lease. Without a renewal, a second request
-// acquires the lock, and neither holder notices the other.
-func TestOverrun(t *testing.T) {
-	for _, l := range pollers(one(t)) {
-		t.Run(l.Card().ID, func(t *testing.T) {
-			key := newKey()
-			if l.Card().BrokenBy(api.Overrun) {
-				slow := acquire(t, l, request(key, "slow", 0, 50*time.Millisecond))
-				second := acquire(t, l, request(key, "second", 20*time.Second, time.Minute))
-				if err := second.Verify(); err != nil {
-					t.Error(err)
-				}
-				if err := slow.Verify(); err != nil {
-					t.Errorf("the first of two holders noticed the end of its lease: %v", err)
-				}
-				return
-			}
-			slow := acquire(t, l, request(key, "slow", 0, 2*time.Second))
-			_, err := l.Acquire(t.Context(), request(key, "second", 3*time.Second, 0))
-			if !errors.Is(err, locks.ErrNotAcquired) || slow.Verify() != nil {
-				t.Errorf("past the lease, the second: %v; the first: %v", err, slow.Verify())
-			}
-		})
 	}
 }
 
@@ -363,29 +218,5 @@ func TestLateTake(t *testing.T) {
 				t.Error("the late command's lock is still there")
 			}
 		})
-	}
-}
-
-// TestNoRedis checks that the error of an unreachable Redis comes at once, and names Redis.
-func TestNoRedis(t *testing.T) {
-	for _, l := range pollers(client(t, "redis://127.0.0.1:1/0")) {
-		var gone *stock.Unavailable
-		_, err := l.Acquire(t.Context(), request(newKey(), "owner", time.Minute, 0))
-		if !errors.As(err, &gone) || gone.Backend != "redis" {
-			t.Errorf("%s: %v", l.Card().ID, err)
-		}
-	}
-}
-
-// TestPolling checks that a waiter for a held lock keeps sending scripts. In TestForeignKey, a
-// waiter of the strategy redis must not do this.
-func TestPolling(t *testing.T) {
-	c := one(t)
-	l, key := ReentrantLock(c, time.Minute), newKey()
-	acquire(t, l, request(key, "holder", 0, 0))
-	before := commands(t, c)
-	_, err := l.Acquire(t.Context(), request(key, "waiter", 2*time.Second, 0))
-	if n := commands(t, c) - before; n < 5 || !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("%d scripts in 2 s; %v", n, err)
 	}
 }

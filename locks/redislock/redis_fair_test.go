@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,52 +25,6 @@ func queued(t *testing.T, c redis.UniversalClient, key string, want int64) {
 	})
 }
 
-// TestFairOrder checks that twelve waiters of three replicas are granted the lock in the order of
-// arrival.
-func TestFairOrder(t *testing.T) {
-	c, key := one(t), newKey()
-	replicas := []locks.Locker{Fair(one(t), time.Minute), Fair(one(t), time.Minute), Fair(one(t), time.Minute)}
-	holder := acquire(t, replicas[0], request(key, "holder", 0, 0))
-	var mu sync.Mutex
-	var order []int
-	fences := []int64{holder.Fence()}
-	var all sync.WaitGroup
-	// This list has the replica of each waiter, in order of arrival, without a regular pattern.
-	for i, replica := range []int{0, 0, 2, 1, 1, 0, 2, 2, 2, 1, 0, 1} {
-		all.Go(func() {
-			h, err := replicas[replica].Acquire(t.Context(), request(key, fmt.Sprintf("waiter-%d", i), time.Minute, 0))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			order, fences = append(order, i), append(fences, h.Fence())
-			mu.Unlock()
-			if err := h.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-		queued(t, c, key, int64(i+1))
-	}
-	if err := holder.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all.Wait()
-	if len(order) != 12 || !slices.IsSorted(order) {
-		t.Errorf("granted in the order %v", order)
-	}
-	for i, fence := range fences {
-		if fence != int64(i+1) {
-			t.Errorf("the fences are %v", fences)
-			break
-		}
-	}
-	n := fairNames(key)
-	if left := c.Exists(t.Context(), n.lock, n.queue, n.deadlines).Val(); left != 0 {
-		t.Errorf("%d keys stay behind", left)
-	}
-}
-
 // TestFairNoOvertaking checks that a free lock is for the first waiter in the queue, even if
 // another request arrives before that waiter is woken.
 func TestFairNoOvertaking(t *testing.T) {
@@ -94,53 +47,6 @@ func TestFairNoOvertaking(t *testing.T) {
 		if fence, _, _, err := l.try(t.Context(), request(key, "", time.Minute, 0), "first", time.Minute); fence != 2 || err != nil {
 			t.Errorf("the first, on its turn: fence %d, %v", fence, err)
 		}
-	}
-}
-
-// TestFairCancelled checks that a cancelled waiter leaves the queue, and that the next waiter is
-// granted the lock.
-func TestFairCancelled(t *testing.T) {
-	c, key := one(t), newKey()
-	l := Fair(c, time.Minute)
-	holder := acquire(t, l, request(key, "holder", 0, 0))
-	ctx, cancel := context.WithCancel(t.Context())
-	gaveUp := make(chan error, 2)
-	go func() {
-		_, err := l.Acquire(ctx, request(key, "cancelled", time.Minute, 0))
-		gaveUp <- err
-	}()
-	queued(t, c, key, 1)
-	next := make(chan error, 1)
-	go func() {
-		h, err := Fair(one(t), time.Minute).Acquire(t.Context(), request(key, "next", time.Minute, 0))
-		if err == nil {
-			err = h.Release(t.Context())
-		}
-		next <- err
-	}()
-	queued(t, c, key, 2)
-	go func() {
-		_, err := l.Acquire(t.Context(), request(key, "impatient", 50*time.Millisecond, 0))
-		gaveUp <- err
-	}()
-	cancel()
-	for range 2 {
-		if err := <-gaveUp; !errors.Is(err, locks.ErrNotAcquired) {
-			t.Errorf("%v, want %v", err, locks.ErrNotAcquired)
-		}
-	}
-	names := c.ZRange(t.Context(), fairNames(key).queue, 0, -1).Val()
-	if len(names) != 1 || !strings.HasPrefix(names[0], "next:") {
-		t.Errorf("in the queue: %v", names)
-	}
-	if n := c.HLen(t.Context(), fairNames(key).deadlines).Val(); n != 1 {
-		t.Errorf("%d deadlines, want 1", n)
-	}
-	if err := holder.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-next; err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -31,20 +30,5 @@ func TestMultiKeys(t *testing.T) {
 	}
 	if c.Exists(t.Context(), product).Val() != 0 {
 		t.Error("the product stays locked")
-	}
-}
-
-// TestMultiWiped checks that the holder loses both keys when Redis loses the warehouse's key.
-func TestMultiWiped(t *testing.T) {
-	c, key := one(t), newKey()
-	h := acquire(t, Multi(c, time.Second), request(key, "owner", 0, 0))
-	warehouse, _, _ := redisNames(productAndWarehouse(key)[1])
-	c.Del(t.Context(), warehouse)
-	soon(t, "the holder is notified", func() bool { return h.Context().Err() != nil })
-	if cause := context.Cause(h.Context()); !errors.Is(cause, locks.ErrLost) {
-		t.Errorf("it ended with %v, want %v", cause, locks.ErrLost)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("release: %v, want %v", err, locks.ErrNotHeld)
 	}
 }

@@ -24,18 +24,3 @@ func TestOneFailedRenewal(t *testing.T) {
 		t.Errorf("redis-watchdog did not renew again: %v", err)
 	}
 }
-
-// TestUnrecoveredRenews checks that the lease is renewed until the release, and not after it.
-func TestUnrecoveredRenews(t *testing.T) {
-	const lease = time.Second
-	c, key := one(t), newKey()
-	h := acquire(t, Unrecovered(c, lease), request(key, "holder", 0, 0))
-	until := time.Now().Add(2 * lease)
-	soon(t, "two leases are over", func() bool { return time.Now().After(until) })
-	if err := h.Release(t.Context()); err != nil {
-		t.Errorf("after two leases: %v", err)
-	}
-	if c.Exists(t.Context(), "redis-unrecovered:"+key).Val() != 0 {
-		t.Error("the key is there after the release")
-	}
-}

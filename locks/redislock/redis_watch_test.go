@@ -3,8 +3,6 @@ package redislock
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,54 +57,9 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := startBackends(t)
 	for name, test := range map[string]func(*testing.T, *backends){
-		"storm": watchStorm, "conflict": watchConflict, "refusals": watchRefusals, "holder": watchHolder, "lost reply": watchLostReply, "late reply": watchLateReply,
+		"conflict": watchConflict, "refusals": watchRefusals, "holder": watchHolder, "lost reply": watchLostReply, "late reply": watchLateReply,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
-	}
-}
-
-// watchStorm lets 24 tasks send 150 requests for one piece each. The stock is 100 pieces.
-func watchStorm(t *testing.T, s *backends) {
-	product := s.newProduct(t, 100)
-	var mu sync.Mutex
-	sold, soldOut, retries, asked := 0, 0, 0, 0
-	var all sync.WaitGroup
-	for replica := range 3 {
-		shelf := Watch(s.client(t), s.ledger)
-		for task := range 8 {
-			all.Go(func() {
-				o := stock.Order{Product: product, Qty: 1, Owner: fmt.Sprintf("task-%d-%d", replica, task), Wait: time.Minute}
-				for {
-					mu.Lock()
-					asked++
-					done := asked > 150
-					mu.Unlock()
-					if done {
-						return
-					}
-					receipt, err := shelf.Deduct(t.Context(), o)
-					mu.Lock()
-					retries += receipt.Retries
-					switch {
-					case err == nil:
-						sold++
-					case errors.Is(err, stock.ErrSoldOut):
-						soldOut++
-					default:
-						t.Error(err)
-					}
-					mu.Unlock()
-				}
-			})
-		}
-	}
-	all.Wait()
-	left, err := Watch(s.client(t), s.ledger).(locks.StockHolder).Count(t.Context(), product)
-	if err != nil || sold != 100 || soldOut != 50 || left != 0 {
-		t.Errorf("%d sold, %d sold out, %d left, %v", sold, soldOut, left, err)
-	}
-	if retries == 0 {
-		t.Error("24 tasks on one count, and no conflict")
 	}
 }
 

@@ -168,34 +168,6 @@ func each(t *testing.T, r *rig.Rig, numbers []int, do func(*rig.Server) error) {
 	}
 }
 
-// TestMinorityDies checks that a lock on five masters stays held when two die, and is released.
-func TestMinorityDies(t *testing.T) {
-	t.Parallel()
-	r := rigtest.Start(t, rig.Config{Redis: 5})
-	const lease = 3 * time.Second // longer than a busy machine stops this process
-	l := Redlock(masters(t, r), lease)
-	key := newKey()
-	h := acquire(t, l, request(key, "owner", 20*time.Second, 0))
-	stop(t, r, 2, 4)
-	time.Sleep(2 * lease)
-	if err := h.Verify(); err != nil {
-		t.Errorf("with a minority dead: %v", err)
-	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	h = acquire(t, l, request(key, "next", 20*time.Second, 0))
-	stop(t, r, 5)
-	<-h.Context().Done()
-	if err := h.Verify(); !errors.Is(err, locks.ErrLost) {
-		t.Errorf("with a majority dead: %v", err)
-	}
-	other := Redlock(masters(t, r), time.Second)
-	if _, err := other.Acquire(t.Context(), request(key, "third", 0, 0)); !errors.Is(err, stock.ErrUnavailable) {
-		t.Errorf("with a majority dead, an acquisition: %v", err)
-	}
-}
-
 // TestMinorityHangs pauses a minority of the masters: they accept requests and never answer. An
 // acquisition then takes longer, but a release does not. The holder does not lose the lock. A fence is
 // minted before the lease has ended.
