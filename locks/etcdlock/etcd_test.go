@@ -205,32 +205,6 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestDeletedUnderHolder deletes the key of the holder. The next request must acquire the lock, and
-// the first holder's release must return ErrNotHeld.
-func TestDeletedUnderHolder(t *testing.T) {
-	t.Parallel()
-	l, client := replica(t)
-	other, _ := replica(t)
-	key := uuid.NewString()
-	h, err := l.Acquire(t.Context(), request(key, "holder", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Delete(t.Context(), "/oversell/etcd/"+key+"/", clientv3.WithPrefix()); err != nil {
-		t.Fatal(err)
-	}
-	next, err := other.Acquire(t.Context(), request(key, "next", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("the release of a lock whose key was deleted: %v", err)
-	}
-	if err := next.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // viaLink returns a link to the server, which a test can cut, and a client that uses it.
 func viaLink(t *testing.T) (*lockstest.Link, *clientv3.Client) {
 	t.Helper()
