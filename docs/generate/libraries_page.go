@@ -195,7 +195,7 @@ func (j judgedLibrary) write(out io.Writer) {
 	if j.Totals.Hazards > 0 {
 		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/oversell judge --hazard HAZARD -- %s`.\n", j.command())
 	} else {
-		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Contract, j.command())
+		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Verdict, j.command())
 	}
 }
 

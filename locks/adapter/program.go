@@ -11,10 +11,10 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"oversell/api"
+	"oversell/trial/process"
 )
 
 const (
@@ -24,24 +24,20 @@ const (
 	writeTimeout = 5 * time.Second
 	// endTimeout is the time in which a program must end after the end of its input.
 	endTimeout = 2 * time.Second
-	// drainTimeout is the time for the last lines of a process that has ended. A child of the process
-	// may keep the pipe open for ever.
-	drainTimeout = 300 * time.Millisecond
+	// statusTimeout is the time in which the status of a program that closes its pipes must come.
+	statusTimeout = time.Second
 )
 
 // program is one running program. It has ended for us at its first failure: then no request is
 // sent any more, and the process is killed.
 type program struct {
-	cmd   *exec.Cmd
-	in    *os.File
-	out   *os.File
-	log   tail
+	*process.Process
 	ready chan struct{} // closed when hello is set
 	hello Hello
 
-	// These channels are closed when the process has ended, when its last line was read, when err is
-	// set, and when all of this is done.
-	exited, drained, ended, gone chan struct{}
+	// These channels are closed when its last line was read, when err is set, and when the process has
+	// ended as well.
+	drained, ended, gone chan struct{}
 
 	writing sync.Mutex
 
@@ -61,26 +57,26 @@ type call struct {
 
 // launch starts the program, and returns when the program has sent its hello.
 func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error) {
-	p := &program{
-		cmd: cmd, log: tail{to: log}, ready: make(chan struct{}),
-		exited: make(chan struct{}), drained: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
-		calls: map[int64]*call{}, held: map[int64]*call{},
-	}
-	if err := p.start(); err != nil {
+	running, err := process.Start(cmd, log)
+	if err != nil {
 		return nil, fmt.Errorf("start the adapter: %w", err)
+	}
+	p := &program{
+		Process: running, ready: make(chan struct{}),
+		drained: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
+		calls: map[int64]*call{}, held: map[int64]*call{},
 	}
 	go p.wait()
 	go p.read()
 	timeout := time.NewTimer(helloTimeout)
 	defer timeout.Stop()
-	var err error
 	select {
 	case <-p.ready:
 		return p, nil
 	case <-p.ended:
 		err = p.failure()
 	case <-timeout.C:
-		err = fmt.Errorf("no hello within %v%s", helloTimeout, p.log.ending())
+		err = fmt.Errorf("no hello within %v%s", helloTimeout, p.ending())
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -89,51 +85,23 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 	return nil, fmt.Errorf("start the adapter: %w", err)
 }
 
-// start connects the pipes itself: those of exec have no deadlines, and end only with all children.
-func (p *program) start() error {
-	childIn, in, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = childIn.Close() }()
-	out, childOut, err := os.Pipe()
-	if err != nil {
-		_ = in.Close()
-		return err
-	}
-	defer func() { _ = childOut.Close() }()
-	p.in, p.out = in, out
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = childIn, childOut, &p.log, drainTimeout
-	if err := p.cmd.Start(); err != nil {
-		_, _ = in.Close(), out.Close()
-		return err
-	}
-	return nil
-}
-
-// wait waits until the process has ended, and then ends the reader.
+// wait waits until the process has ended and its last line was read.
 func (p *program) wait() {
-	err := p.cmd.Wait()
-	if errors.Is(err, exec.ErrWaitDelay) { // a child of the process has its standard error
-		err = nil
-	}
-	close(p.exited)
-	p.kill() // the children of the process
-	_ = p.out.SetReadDeadline(time.Now().Add(drainTimeout))
+	<-p.Exited()
+	<-p.drained
 	status := "exit status 0"
-	if err != nil {
+	if err := p.Err(); err != nil {
 		status = err.Error()
 	}
-	<-p.drained
-	p.fail(fmt.Errorf("the program has ended (%s)%s", status, p.log.ending()))
+	p.fail(fmt.Errorf("the program has ended (%s)%s", status, p.ending()))
 	close(p.gone)
 }
 
 // read reads the lines of the program until the first one that is wrong.
 func (p *program) read() {
 	defer close(p.drained)
-	defer func() { _ = p.out.Close() }()
-	lines := bufio.NewScanner(p.out)
+	defer func() { _ = p.Out.Close() }()
+	lines := bufio.NewScanner(p.Out)
 	lines.Buffer(nil, maxLine)
 	n := 0
 	for lines.Scan() {
@@ -151,9 +119,9 @@ func (p *program) read() {
 		p.fail(fmt.Errorf("read line %d of the program: %w", n+1, err))
 	default:
 		select {
-		case <-p.exited: // wait names the status
+		case <-p.Exited(): // wait names the status
 		case <-p.ended:
-		case <-time.After(3 * drainTimeout):
+		case <-time.After(statusTimeout):
 			p.fail(errors.New("the program has closed its standard output, but it still runs"))
 		}
 	}
@@ -235,14 +203,14 @@ func (p *program) write(r Request) error {
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_ = p.in.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
+	_ = p.In.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := p.In.Write(append(line, '\n')); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = fmt.Errorf("the program did not read its standard input for %v", writeTimeout)
 		} else {
 			select { // wait names the status of a process that has ended
 			case <-p.ended:
-			case <-time.After(3 * drainTimeout):
+			case <-time.After(statusTimeout):
 			}
 		}
 		p.fail(err)
@@ -258,8 +226,8 @@ func (p *program) fail(err error) {
 	if p.err == nil {
 		p.err = err
 		close(p.ended)
-		_ = p.in.Close()
-		p.kill()
+		_ = p.In.Close()
+		p.Kill()
 	}
 }
 
@@ -269,20 +237,11 @@ func (p *program) failure() error {
 	return p.err
 }
 
-// kill kills the process, and its children if the process leads a group of its own.
-func (p *program) kill() {
-	if attr := p.cmd.SysProcAttr; attr != nil && attr.Setpgid {
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		return
-	}
-	_ = p.cmd.Process.Kill()
-}
-
 var errClosed = errors.New("the adapter is closed")
 
 // close ends the program's input, and kills the program if it does not end by itself.
 func (p *program) close() {
-	_ = p.in.Close()
+	_ = p.In.Close()
 	select {
 	case <-p.gone:
 	case <-time.After(endTimeout):
@@ -291,29 +250,11 @@ func (p *program) close() {
 	}
 }
 
-// tail passes the log of a program on, and keeps its end for error messages.
-type tail struct {
-	to   io.Writer
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(text []byte) (int, error) {
+// ending returns the end of the program's standard error, for a message.
+func (p *program) ending() string {
 	const most = 1000
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, text...)
-	t.text = t.text[max(0, len(t.text)-most):]
-	if t.to != nil {
-		_, _ = t.to.Write(text) // an error must not end the program
-	}
-	return len(text), nil
-}
-
-func (t *tail) ending() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(printable(strings.ToValidUTF8(string(t.text), "")))
+	log := p.Log()
+	text := strings.TrimSpace(printable(strings.ToValidUTF8(log[max(0, len(log)-most):], "")))
 	if text == "" {
 		return "; its standard error is empty"
 	}
