@@ -29,54 +29,6 @@ func countsDown(t *testing.T, p locks.Primitives, key string, want int) {
 	}
 }
 
-// TestLatchOfSix checks that a latch of six opens at the sixth count. The counts come from
-// three replicas, and one replica dies between the counts.
-func TestLatchOfSix(t *testing.T) {
-	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	mortal, err := Open(servers.Addresses().Redis[0], 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dies := Primitives(mortal, time.Hour)
-	sets(t, dies, key, 6)
-	var waiters []<-chan outcome
-	for i := range 9 {
-		waiters = append(waiters, beside(func() (*locks.Lock, error) {
-			return nil, all[i%3].Latch.Await(t.Context(), request(key, "", enough, 0))
-		}))
-	}
-	_, channel := latchNames(key)
-	listening(t, c, channel, 3)
-	for i, left := range []int{5, 4, 3, 2, 1} {
-		if i == 2 {
-			countsDown(t, dies, key, left)
-			if err := mortal.Close(); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		countsDown(t, all[i%3], key, left)
-	}
-	if set, err := all[0].Latch.TrySet(t.Context(), key, 6); err != nil || set {
-		t.Errorf("set anew while it counts: %v, %v", set, err)
-	}
-	if err := all[0].Latch.Await(t.Context(), request(key, "", 0, 0)); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Errorf("after the fifth: %v", err)
-	}
-	for _, w := range waiters {
-		if len(w) > 0 {
-			t.Fatal("open at the fifth")
-		}
-	}
-	countsDown(t, all[2], key, 0)
-	for _, w := range waiters {
-		if _, err := result(t, "a waiter", w); err != nil {
-			t.Error(err)
-		}
-	}
-	nothingLeft(t, c, key)
-}
-
 // TestLatchOpen checks a latch that was never set, and one that has opened. Await returns at once,
 // the count stays 0, and both can be set.
 func TestLatchOpen(t *testing.T) {

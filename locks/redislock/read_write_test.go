@@ -99,47 +99,6 @@ func nothingLeft(t *testing.T, c redis.UniversalClient, key string) {
 	})
 }
 
-// TestReadWriteTrials repeats the examples of the tutorial on two replicas. The lease is an hour,
-// so only a release can wake a waiter.
-func TestReadWriteTrials(t *testing.T) {
-	type take = func(locks.ReadWriteLocker, context.Context, locks.Request) (*locks.Lock, error)
-	read, write := locks.ReadWriteLocker.Read, locks.ReadWriteLocker.Write
-	for _, test := range []struct {
-		name          string
-		first, second take
-		together      bool
-	}{
-		{"two writers", write, write, false},
-		{"two readers", read, read, true},
-		{"write, then read", write, read, false},
-		{"read, then write", read, write, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-			h, err := test.first(all[0].ReadWrite, t.Context(), request(key, "first", 0, 0))
-			first := given(t, h, err)
-			h, err = test.second(all[1].ReadWrite, t.Context(), request(key, "second", 0, 0))
-			if test.together {
-				giveBack(t, first, given(t, h, err))
-				nothingLeft(t, c, key)
-				return
-			}
-			wantNot(t, "one look", h, err, locks.ErrNotAcquired)
-			second := beside(func() (*locks.Lock, error) {
-				return test.second(all[1].ReadWrite, t.Context(), request(key, "second", enough, 0))
-			})
-			listening(t, c, "primitive:rw:{"+key+"}:channel", 1)
-			if len(second) > 0 {
-				t.Fatal("the second did not wait")
-			}
-			giveBack(t, first)
-			h, err = result(t, "the second", second)
-			giveBack(t, given(t, h, err))
-			nothingLeft(t, c, key)
-		})
-	}
-}
-
 // TestReadWriteReentry checks that an owner acquires again without waiting, and holds the lock
 // until its last release.
 func TestReadWriteReentry(t *testing.T) {

@@ -23,45 +23,6 @@ func permitsTaken(t *testing.T, c redis.UniversalClient, key string) int64 {
 	return c.ZCard(t.Context(), permits).Val()
 }
 
-// TestSemaphoreWaves repeats the tutorial's example: ten tasks on three replicas use three permits
-// in waves of 3, 3, 3 and 1.
-func TestSemaphoreWaves(t *testing.T) {
-	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	var inside atomic.Int64
-	entered, leave := make(chan struct{}, 10), make(chan struct{})
-	var tasks sync.WaitGroup
-	for i := range 10 {
-		tasks.Go(func() {
-			h, err := all[i%3].Semaphore.Acquire(t.Context(), request(key, fmt.Sprint("task", i), enough, 0), 3, 1)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if n := inside.Add(1); n > 3 {
-				t.Errorf("%d inside", n)
-			}
-			entered <- struct{}{}
-			<-leave
-			inside.Add(-1)
-			giveBack(t, h)
-		})
-	}
-	for _, wave := range []int{3, 3, 3, 1} {
-		for range wave {
-			woken(t, "a task of this wave", entered)
-		}
-		if wave == 3 {
-			h, err := all[0].Semaphore.Acquire(t.Context(), request(key, "one look", 0, 0), 3, 1)
-			wantNot(t, "a fourth", h, err, locks.ErrNotAcquired)
-		}
-		for range wave {
-			leave <- struct{}{}
-		}
-	}
-	tasks.Wait()
-	nothingLeft(t, c, key)
-}
-
 // TestDeadPermit checks that the permits of a dead holder expire, although no message announces
 // this. A living holder must keep its permits.
 func TestDeadPermit(t *testing.T) {
