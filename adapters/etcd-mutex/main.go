@@ -4,8 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	etcd "go.etcd.io/etcd/client/v3"
@@ -17,11 +15,8 @@ import (
 )
 
 func main() {
-	client, err := etcd.New(etcd.Config{Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop()})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	servers := library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379")
+	client := library.Must(etcd.New(etcd.Config{Endpoints: servers, Logger: zap.NewNop()}))
 	hello := library.Hello("etcd concurrency.Mutex", "3.6.12", "https://pkg.go.dev/go.etcd.io/etcd/client/v3@v3.6.12/concurrency", "etcd")
 	c := &hello.Capabilities
 	c.Lease, c.Renewal, c.LossNotice = true, true, true // Session.Done is closed when the lease ends

@@ -5,9 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math"
-	"os"
 
 	_ "github.com/go-sql-driver/mysql"
 
@@ -18,11 +16,7 @@ import (
 )
 
 func main() {
-	db, err := sql.Open("mysql", library.Servers("MYSQL_DSN", "root@tcp(127.0.0.1:3306)/oversell")[0])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	db := library.Must(sql.Open("mysql", library.Servers("MYSQL_DSN", "root@tcp(127.0.0.1:3306)/oversell")[0]))
 	hello := library.Hello("MySQL GET_LOCK, go-sql-driver/mysql", "1.10.1", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql")
 	// The manual: the lock "is released implicitly when your session terminates (either normally or abnormally)".
 	hello.Protects = []api.Hazard{api.Crash}

@@ -26,6 +26,15 @@ func Hello(name, version, document string, backends ...string) adapter.Hello {
 	return adapter.Hello{Hello: adapter.Version, Library: name, Version: version, Language: "Go", Document: document, Backends: backends}
 }
 
+// Must returns what a library has opened, and ends the program if that failed.
+func Must[T any](opened T, err error) T {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return opened
+}
+
 // Serve serves the locker on the standard streams, until the input ends.
 func Serve(h adapter.Hello, l locks.Locker) {
 	// A Ctrl-C in the terminal reaches this process too, but the laboratory ends it.

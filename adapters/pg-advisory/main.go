@@ -38,11 +38,7 @@ func main() {
 	}
 	// The mode exec prepares no statements: https://pkg.go.dev/github.com/jackc/pgx/v5#hdr-PgBouncer
 	url := library.Servers(variable, "postgres://oversell@127.0.0.1:5432/oversell?sslmode=disable")[0] + "&default_query_exec_mode=exec"
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	db := library.Must(sql.Open("pgx", url))
 	hello := library.Hello(name, "5.12.0", "https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS", "postgres")
 	if mode != "pgbouncer" { // https://www.pgbouncer.org/features.html: session-level advisory locks are not supported
 		// The manual: the lock "is held until explicitly released or the session ends".

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -17,12 +15,7 @@ import (
 )
 
 func main() {
-	o, err := redis.ParseURL(library.Servers("REDIS_URL", "redis://127.0.0.1:6379/0")[0])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	client := redis.NewClient(o)
+	client := redis.NewClient(library.Must(redis.ParseURL(library.Servers("REDIS_URL", "redis://127.0.0.1:6379/0")[0])))
 	l := &locker{client: client, locks: redislock.New(client), lease: library.Milliseconds("LEASE_MS", 10*time.Second)}
 	hello := library.Hello("bsm/redislock", "0.9.4", "https://pkg.go.dev/github.com/bsm/redislock@v0.9.4", "redis")
 	hello.Capabilities.Lease, hello.Capabilities.LeasePerRequest = true, true // it renews only by Refresh

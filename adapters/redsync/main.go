@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -27,12 +26,7 @@ func main() {
 	l := &locker{backend: backend, lease: library.Milliseconds("LEASE_MS", 8*time.Second)} // redsync's default
 	var pools []pool.Pool
 	for _, url := range library.Servers(variable, "redis://127.0.0.1:6379/0") {
-		o, err := redis.ParseURL(url)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		client := redis.NewClient(o)
+		client := redis.NewClient(library.Must(redis.ParseURL(url)))
 		l.clients, pools = append(l.clients, client), append(pools, goredis.NewPool(client))
 	}
 	l.sync = redsync.New(pools...)
