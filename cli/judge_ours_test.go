@@ -3,9 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,19 +24,7 @@ func TestJudgeOurs(t *testing.T) {
 	}
 	for _, id := range strings.Fields(cmp.Or(os.Getenv("OVERSELL_LOCKS"), "redis zk db-row redis-uuid")) {
 		t.Run(id, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "verdict.json")
-			text, _ := judge(t, "judge", "-q", "--seeds", seeds, "--json", file, "--", built(), "adapter", id)
-			var got struct {
-				matrix.Matrix
-				Contract []struct{ Check, Failed string }
-			}
-			written, err := os.ReadFile(file) //nolint:gosec // our own file
-			if err == nil {
-				err = json.Unmarshal(written, &got)
-			}
-			if err != nil {
-				t.Fatalf("%v:\n%s", err, text)
-			}
+			got, text, _ := judged(t, "--seeds", seeds, "--", built(), "adapter", id)
 			for _, c := range got.Contract {
 				if c.Failed != "" {
 					t.Errorf("contract, %s: %s", c.Check, c.Failed)

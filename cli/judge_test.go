@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"oversell/lab/rig/rigtest"
+	"oversell/trial"
 )
 
 // example is the path of the lock in Python.
@@ -36,34 +37,34 @@ func judge(t *testing.T, args ...string) (text string, status int) {
 	return string(out), 0
 }
 
+// judged puts a lock on trial, and returns its verdict besides.
+func judged(t *testing.T, args ...string) (v trial.Verdict, text string, status int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "verdict.json")
+	text, status = judge(t, append([]string{"judge", "-q", "--json", file}, args...)...)
+	written, err := os.ReadFile(file) //nolint:gosec // our own file
+	if err == nil {
+		err = json.Unmarshal(written, &v)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, written, text)
+	}
+	return v, text, status
+}
+
 // TestJudge puts the example on trial, in make nightly also under load.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "verdict.json")
 	hazards, claimed, loads := "pause", "1 as claimed, 0 contradict a claim", 0
 	if rigtest.IsNightly() {
 		hazards, claimed, loads = "race,pause,crash,load", "3 as claimed, 0 contradict a claim", 2
 	}
-	text, status := judge(t, "judge", "-q", "--hazard", hazards, "--json", file, "--", "python3", example(t))
+	got, text, status := judged(t, "--hazard", hazards, "--", "python3", example(t))
 	if status != 0 || !strings.Contains(text, claimed) {
 		t.Fatalf("status %d:\n%s", status, text)
 	}
-	var got struct {
-		Contract []struct{ Check, Failed string }
-		Load     []struct {
-			Strategy, Verdict string
-			Sold              int
-		}
-		Rows []struct {
-			Summaries map[string]struct{ Verdict, Command string }
-		}
-	}
-	written, err := os.ReadFile(file) //nolint:gosec // our own file
-	if err == nil {
-		err = json.Unmarshal(written, &got)
-	}
-	if err != nil || len(got.Contract) < 10 || len(got.Rows) != 1 {
-		t.Fatalf("%v: %s", err, written)
+	if len(got.Contract) < 10 || len(got.Rows) != 1 {
+		t.Fatalf("%+v", got)
 	}
 	if len(got.Load) != loads || loads > 0 && (got.Load[0].Strategy != "adapter" || got.Load[0].Verdict != "holds" || got.Load[0].Sold == 0) {
 		t.Errorf("load: %+v", got.Load)
@@ -92,22 +93,12 @@ func TestHazardsOnTrial(t *testing.T) {
 	} {
 		t.Run(test.hazards+" "+test.flaw, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "verdict.json")
-			text, _ := judge(t, "judge", "-q", "--hazard", test.hazards, "--json", file, "--", "python3", lock, test.features, test.flaw)
-			var got struct {
-				Rows []struct {
-					Summaries map[string]struct{ Verdict string }
-				}
-			}
-			written, err := os.ReadFile(file) //nolint:gosec // our own file
-			if err == nil {
-				err = json.Unmarshal(written, &got)
-			}
-			if err != nil || len(got.Rows) != 1 {
-				t.Fatalf("%v: %s\n%s", err, written, text)
+			got, text, _ := judged(t, "--hazard", test.hazards, "--", "python3", lock, test.features, test.flaw)
+			if len(got.Rows) != 1 {
+				t.Fatalf("%+v\n%s", got, text)
 			}
 			for _, hazard := range strings.Split(test.hazards, ",") {
-				if seen := got.Rows[0].Summaries[hazard].Verdict; seen != test.verdict {
+				if seen := got.Rows[0].Summaries[hazard].Verdict; string(seen) != test.verdict {
 					t.Errorf("%s: %q, want %q:\n%s", hazard, seen, test.verdict, text)
 				}
 			}
