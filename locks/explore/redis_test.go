@@ -52,7 +52,7 @@ func redisAnswers(t *testing.T, strategy string, servers []string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
+		t.Cleanup(func() { _ = c.Close() })
 		c.AddHook(&notes[i])
 		b.Redlock = append(b.Redlock, c)
 	}
