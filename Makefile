@@ -133,7 +133,7 @@ matrix: ## copy the verdicts of make break into docs/matrix.json and docs/faults
 # It unpacks the other databases into a cache folder, takes half an hour, and continues after an interruption.
 .PHONY: databases
 databases: servers build ## run the hazards of the database on other versions of MySQL and MariaDB, SEEDS times (3); docs/databases.json
-	SEEDS=$(SEEDS) sh tools/databases.sh
+	GO="$(GO)" SEEDS=$(SEEDS) sh tools/databases.sh
 
 # For a new or changed strategy.
 .PHONY: claims

@@ -77,4 +77,4 @@ for name in $there; do stale_read "$name"; done
 for run in 1 2 3; do
 	for name in $there; do compare "$name" "$run"; done
 done
-go run -tags nomsgpack ./docs/generate databases "$results"
+${GO:-go} run -tags nomsgpack ./docs/generate databases "$results"
