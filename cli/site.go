@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -10,10 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
-	"oversell/docs"
-	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/stepper"
+	"oversell/handlers"
 	"oversell/locks/catalog"
 )
 
@@ -22,9 +17,8 @@ func siteCommand() *cobra.Command {
 		Use:   "site FOLDER",
 		Short: "Write pages that need no servers: recorded steps, cards with their code, the fault matrix",
 		Long: `Writes a folder of pages that open from a file, for a class without servers. They send no
-requests. FOLDER/index.html is in English, FOLDER/zh/index.html in Chinese. They show what this
-program was built with, from docs/recorded and docs/matrix.json; ` + "`make steps`" + ` and
-` + "`make timelines`" + ` record these again.`,
+requests. FOLDER/index.html is in English, FOLDER/zh/index.html in Chinese. The recordings are part of
+the program. ` + "`make steps`" + ` and ` + "`make timelines`" + ` record them again.`,
 		Example: `  oversell site results/site`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -33,11 +27,11 @@ program was built with, from docs/recorded and docs/matrix.json; ` + "`make step
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			site, err := recordedSite()
-			if err != nil {
-				return fmt.Errorf("site: %w", err)
-			}
-			if err := site.Write(args[0]); err != nil {
+			service := handlers.New(handlers.Config{
+				Strategies: catalog.Strategies(catalog.Backends{}), Source: catalog.Source,
+				PrimitiveCards: catalog.PrimitiveCards(), PrimitiveSource: catalog.PrimitiveSource,
+			})
+			if err := dash.WriteSite(args[0], service); err != nil {
 				return err
 			}
 			files, size, err := sizeOf(args[0])
@@ -48,33 +42,6 @@ program was built with, from docs/recorded and docs/matrix.json; ` + "`make step
 			return nil
 		},
 	}
-}
-
-// recordedSite returns the site of the recordings in package docs.
-func recordedSite() (site dash.Site, err error) {
-	steps, errSteps := stepper.Recordings(docs.Steps)
-	runs, errRuns := experiment.RecordedRuns(docs.Runs)
-	site.Runs = runs
-	site.Matrix, site.About, err = matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
-	databases, errDatabases := matrix.ReadDatabases(bytes.NewReader(docs.Databases))
-	site.Databases = databases
-	if err := errors.Join(err, errSteps, errRuns, errDatabases); err != nil {
-		return site, err
-	}
-	for _, card := range catalog.Cards() {
-		code, err := catalog.Source(card)
-		if err != nil {
-			return site, err
-		}
-		site.Strategies = append(site.Strategies, dash.SiteStrategy{Card: card, Code: code, Steps: steps[card.ID]})
-	}
-	for _, p := range catalog.PrimitiveCards() {
-		if p.Code, err = catalog.PrimitiveSource(p); err != nil {
-			return site, err
-		}
-		site.Primitives = append(site.Primitives, p)
-	}
-	return site, nil
 }
 
 func sizeOf(folder string) (files int, size int64, err error) {

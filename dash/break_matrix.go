@@ -35,7 +35,9 @@ type matrixFilter struct {
 // filter reads the filter from an address. Recorded verdicts and claims would answer the question
 // that a class has to predict, so they are hidden at first, if this machine can run experiments.
 func (b *breaks) filter(r *http.Request) matrixFilter {
-	show := func(name string) bool { return r.FormValue(name) != "" || r.URL.RawQuery == "" && b.s.Binary == "" }
+	show := func(name string) bool {
+		return r.FormValue(name) != "" || r.URL.RawQuery == "" && b.s.Binary == "" && b.s.Service == nil
+	}
 	return matrixFilter{
 		Rows: cmp.Or(r.FormValue("rows"), "basic"), Columns: cmp.Or(r.FormValue("columns"), "basic"),
 		Hazard: r.FormValue("hazard"), Survives: cmp.Or(r.FormValue("survives"), "yes"),
@@ -67,37 +69,39 @@ type resultView struct {
 
 // matrix returns all results for the page. The hub's mutex must be locked.
 func (b *breaks) matrix() matrixView {
-	m := matrixView{Hazards: hazards(), Tally: b.tally()}
-	var rows []matrixRow
-	for _, c := range b.s.catalogue.known() {
-		for _, fenced := range fences(c) {
-			row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: fenced}}
-			for _, e := range experiment.All() {
-				row.Results = append(row.Results, b.view(c, e, fenced))
-			}
-			rows = append(rows, row)
-		}
+	m := matrixView{Tally: b.tally()}
+	shown := experiment.All()
+	if b.s.Service != nil {
+		shown = slices.DeleteFunc(shown, func(e experiment.Experiment) bool { return !b.isRecorded(e.Hazard) })
 	}
-	m.Families = inFamilies(b.s.catalogue.known(), rows)
+	for _, e := range shown {
+		h, _ := hazardOf(e.Hazard)
+		m.Hazards = append(m.Hazards, h)
+	}
+	for _, g := range groupsOf(b.s.catalogue.known()) {
+		f := matrixFamily{ID: g.Cards[0].Family, Title: g.Title}
+		for _, c := range g.Cards {
+			for _, fenced := range fences(c) {
+				row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: fenced}, Basic: c.Core && !fenced}
+				for _, e := range shown {
+					row.Results = append(row.Results, b.view(c, e, fenced))
+				}
+				f.Rows = append(f.Rows, row)
+			}
+		}
+		m.Families = append(m.Families, f)
+	}
 	return m
 }
 
-// inFamilies puts the rows into the families of their cards, and a fenced row after the row without
-// the fence. It leaves out rows without a card: those strategies were removed after the recording.
-func inFamilies(cards []card, rows []matrixRow) (families []matrixFamily) {
-	for _, g := range groupsOf(cards) {
-		f := matrixFamily{ID: g.Cards[0].Family, Title: g.Title}
-		for _, c := range g.Cards {
-			for _, row := range rows {
-				if row.Strategy == c.ID {
-					row.Basic = c.Core && !row.Fenced
-					f.Rows = append(f.Rows, row)
-				}
-			}
+// isRecorded reports whether a recorded verdict is about the hazard.
+func (b *breaks) isRecorded(hazard string) bool {
+	for q := range b.recorded {
+		if q.Hazard == hazard {
+			return true
 		}
-		families = append(families, f)
 	}
-	return families
+	return false
 }
 
 func fences(c card) []bool {
@@ -148,7 +152,7 @@ func (b *breaks) column(hazards ...string) []hub.Part {
 func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	q := resultKey{e.Hazard, c.ID, fenced}
 	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}
-	p.Applies = p.AppliesTo && (!fenced || e.Fenced) || p.Run != nil
+	p.Applies = p.AppliesTo && (!fenced || e.Fenced) && b.s.Service == nil || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	p.Starting = b.now.Starting
 	p.Basic = e.Basic

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -43,7 +44,10 @@ type Config struct {
 	// QuickLessons gives the commands of the lessons a small load, for tests.
 	QuickLessons bool
 	// Share is the address at which phones reach Viewers. Empty means that they cannot.
-	Share    string
+	Share string
+	// Service takes the place of the lab in recorded mode, in which the pages show only recordings: see
+	// WriteSite. Nil means a lab.
+	Service  http.Handler
 	Machine  report.Machine
 	Versions map[string]string
 }
@@ -73,6 +77,10 @@ func New(c Config) *Server {
 	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "vote", "judge", "problem"} {
 		s.pages[name] = parse(name)
 	}
+	if c.Service != nil {
+		s.parseRecorded()
+		s.catalogue.nginx = api.Client{Base: "http://service", HTTP: &http.Client{Transport: inProcess{c.Service}}}
+	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.Serve(w, r, r.PathValue("topic")) })
@@ -90,6 +98,9 @@ func New(c Config) *Server {
 	newScenarioPage(s)
 	newCoursePage(s)
 	s.votes = newVotes(s)
+	if c.Service != nil {
+		routeRecorded(s)
+	}
 	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
 	return s
 }
@@ -123,7 +134,8 @@ type view struct {
 	Title api.Text
 	Data  any
 	parts func() map[string]api.Text
-	place *place // nil on the pages that a Server serves
+	// Static is true in recorded mode: the page cannot run anything.
+	Static bool
 }
 
 // T returns the English or the Chinese text, by the language of the page.
@@ -155,11 +167,23 @@ func parse(name string) *template.Template {
 	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))
 }
 
+// parseRecorded replaces the parts of the pages that are different in recorded mode, and adds pages.
+func (s *Server) parseRecorded() {
+	maps.Copy(s.pages, map[string]*template.Template{"home": parse("problem"), "hazard": parse("problem"), "replay": parse("step")})
+	for name, t := range s.pages {
+		template.Must(t.ParseFS(siteFiles, "site/layout.html.tmpl"))
+		if own, _ := fs.Glob(siteFiles, "site/"+name+".html.tmpl"); len(own) > 0 {
+			template.Must(t.ParseFS(siteFiles, own...))
+		}
+	}
+}
+
 func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title api.Text, data any) {
 	s.write(w, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
 }
 
 func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
+	v.Static = s.Service != nil
 	v.parts = sync.OnceValue(func() map[string]api.Text { return s.hub.Parts(cmp.Or(v.Topic, v.Page)) })
 	var text bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&text, "layout", v); err != nil {

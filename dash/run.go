@@ -24,7 +24,9 @@ type runs struct {
 func newRuns(s *Server) *runs {
 	r := &runs{s: s, live: &live{}}
 	s.hub.Open("run", r.all)
-	s.showWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
+	if s.Service == nil {
+		s.showWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
+	}
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))
 	s.routes.HandleFunc("GET /dash/results/{file}", r.download)

@@ -39,6 +39,9 @@ const (
 func newSteps(s *Server) {
 	p := &steps{s: s}
 	s.hub.Open("step", p.all)
+	if s.Service != nil {
+		return
+	}
 	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
 		return struct {
 			Groups []group

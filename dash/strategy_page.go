@@ -123,6 +123,9 @@ func routeStrategies(s *Server) {
 			return
 		}
 		x.Files = codeFiles(x.Code)
+		if s.Service != nil {
+			x.Files = x.Files[:ownFiles(x.Files)]
+		}
 		s.write(w, http.StatusOK, "primitive", view{Lang: language(r), Page: "strategies", Title: x.Title, Data: x})
 	})
 	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -142,6 +145,13 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	}
 	x = newStrategyView(c, s.catalogue.known()) // the call of one has read the cards
 	x.Able = s.Binary != ""
+	if s.Service != nil {
+		own := ownFiles(x.Files)
+		for _, f := range x.Files[own:] {
+			x.Others = append(x.Others, f.Name)
+		}
+		x.Files = x.Files[:own]
+	}
 	s.hub.Send("break", func() []hub.Message {
 		for i, c := range x.Claims {
 			x.Claims[i].Run = s.breaks.runs[c.resultKey]

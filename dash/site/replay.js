@@ -102,8 +102,7 @@ function drawGoal(node, moves) {
   $('#best').hidden = !recorded.shortest;
   $('#shortest').textContent = recorded.shortest;
   const left = recorded.left[recorded.nodes.indexOf(node)]; // null if a client tries again without end
-  $('#all').textContent = left?.all;
-  $('#lose').textContent = left?.lose;
+  [$('#all').textContent, $('#lose').textContent] = left ?? [];
   $('#ahead').hidden = !left || Boolean(node.end);
 }
 

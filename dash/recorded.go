@@ -1,0 +1,165 @@
+package dash
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"oversell/api"
+	"oversell/dash/hub"
+	"oversell/docs"
+	"oversell/lab/experiment"
+	"oversell/lab/matrix"
+	"oversell/lab/stepper"
+	"oversell/lab/timeline"
+)
+
+// routeRecorded adds the pages that exist only in recorded mode.
+func routeRecorded(s *Server) {
+	s.showWithGroups("/{$}", "home", bilingual("locks that break", "会出错的锁"), func(_ *http.Request, groups []group) any { return groups })
+	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(_ *http.Request, groups []group) any { return groups })
+	s.routes.HandleFunc("GET /dash/step/{id}", func(w http.ResponseWriter, r *http.Request) {
+		c, err := s.catalogue.one(r.Context(), r.PathValue("id"))
+		if err != nil {
+			s.showProblem(w, r, err)
+			return
+		}
+		s.write(w, http.StatusOK, "replay", view{Lang: language(r), Page: "step", Title: api.Textf("Step: %s", "单步：%s", c.ID), Data: c})
+	})
+	s.routes.HandleFunc("GET /dash/static/steps/{file}", s.recordedSteps)
+	s.routes.HandleFunc("GET /dash/static/replay.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFileFS(w, r, siteFiles, "site/replay.js")
+	})
+	s.routes.HandleFunc("GET /dash/break/{hazard}", s.breaks.hazardPage)
+}
+
+// recordedSteps sends the script with every order of a strategy's steps.
+func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
+	id := strings.TrimSuffix(r.PathValue("file"), ".js")
+	c, err := s.catalogue.one(r.Context(), id)
+	graphs, errSteps := stepper.Recordings(docs.Steps)
+	g := graphs[id]
+	if err != nil || errSteps != nil || len(g.Nodes) == 0 {
+		s.showProblem(w, r, fmt.Errorf("the steps of %s are not recorded: run `make steps strategy=%s`", id, id))
+		return
+	}
+	shortest, _ := g.Shortest()
+	recorded, err := json.Marshal(struct {
+		stepper.Graph
+		Shortest int               `json:"shortest"` // 0 if no order loses an update
+		Solution *stepper.Solution `json:"solution"`
+		Left     []*stepper.Orders `json:"left"` // by the node
+		Code     []api.File        `json:"code"`
+		Marks    map[string]string `json:"marks"` // the line of the code that runs after a step
+	}{g, shortest, g.Solution(), g.Left(), c.Code, marks(codeFiles(c.Code), g)})
+	if err != nil {
+		s.showProblem(w, r, err)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "const recorded = %s;\n", recorded)
+}
+
+// marks returns file and line of each step, like the ids of the lines in a listing.
+func marks(files []codeFile, g stepper.Graph) map[string]string {
+	found := map[string]string{}
+	for _, l := range g.Lines {
+		if l.Step == "" {
+			continue
+		}
+		if file, line, ok := lineOf(files, l.Step); ok {
+			found[l.Step] = fmt.Sprintf("%d-%d", file, line)
+		}
+	}
+	return found
+}
+
+// ownFiles returns the number of the strategy's own files: the first one, and its scripts. Many
+// strategies share the others, and copies of these would be a tenth of the site.
+func ownFiles(files []codeFile) int {
+	n := min(1, len(files))
+	for n < len(files) && path.Ext(files[n].Name) != ".go" {
+		n++
+	}
+	return n
+}
+
+// showRecorded shows the recorded verdicts like results of this lab.
+func (b *breaks) showRecorded(cards []card) {
+	for q, s := range b.recorded {
+		c := slices.IndexFunc(cards, func(c card) bool { return c.ID == q.Strategy })
+		if c < 0 {
+			continue // the strategy was removed after the recording
+		}
+		run, there := b.recordings()[q]
+		if there && run.Verdict == s.Verdict {
+			run.Recording = cards[c].Leased(run.Recording)
+		} else {
+			run = experiment.Result{Hazard: q.Hazard, Strategy: q.Strategy, Fenced: q.Fenced, Claim: s.Claim, Verdict: s.Verdict, Why: s.Why}
+		}
+		b.runs[q] = &storedResult{Result: run}
+	}
+}
+
+// hazardView has the results of one hazard on all strategies.
+type hazardView struct {
+	hazard
+	Legend  template.HTML
+	Results []hazardResult
+}
+
+type hazardResult struct {
+	resultView
+	Summary matrix.Summary
+	Anchor  string
+	Shown   matrix.Run
+}
+
+// hazardPage shows the recorded results of a hazard, with timelines.
+func (b *breaks) hazardPage(w http.ResponseWriter, r *http.Request) {
+	h, known := hazardOf(r.PathValue("hazard"))
+	if !known {
+		b.s.showProblem(w, r, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", h.ID))
+		return
+	}
+	p := hazardView{hazard: h}
+	var m matrixView
+	b.s.hub.Send("break", func() []hub.Message { m = b.matrix(); return nil })
+	for _, f := range m.Families {
+		for _, row := range f.Rows {
+			for _, x := range row.Results {
+				if x.Hazard == h.ID && x.Run != nil {
+					p.Results = append(p.Results, hazardResult{resultView: x, Summary: b.recorded[x.resultKey]})
+				}
+			}
+		}
+	}
+	if err := p.draw(language(r)); err != nil {
+		b.s.showProblem(w, r, err)
+		return
+	}
+	b.s.write(w, http.StatusOK, "hazard", view{Lang: language(r), Page: "break", Title: verbatim(h.ID), Data: p})
+}
+
+func (p *hazardView) draw(lang string) (err error) {
+	for i := range p.Results {
+		r := &p.Results[i]
+		_, r.Anchor, _ = strings.Cut(fileOf(r.Path()), "#")
+		if r.Shown, err = matrix.RunOf(r.Run.Result, lang, r.Anchor); err != nil {
+			return err
+		}
+		if r.Shown.Picture == "" {
+			continue
+		}
+		// A legend in each picture, and a table of what the picture shows, would be a third of the site.
+		r.Shown.Tables = r.Shown.Tables[:len(r.Shown.Tables)-1]
+		if r.Shown.Picture, err = r.Shown.Timeline.WithoutLegend().Inline(r.Anchor + ".picture"); err != nil {
+			return err
+		}
+	}
+	p.Legend, err = timeline.Legend(lang)
+	return err
+}
