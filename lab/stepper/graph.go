@@ -167,8 +167,9 @@ func (g Graph) Solution() *Solution {
 	level := []state{{}} // the states with the same number of switches
 	for switches := 0; len(level) > 0 && len(g.Nodes) > 0; switches++ {
 		var switched []state
-		for ; len(level) > 0; level = level[1:] {
+		for len(level) > 0 {
 			at := level[0]
+			level = level[1:]
 			n := g.Nodes[at.node]
 			if n.End != nil && n.End.Lost > 0 {
 				return &Solution{at.moves, switches}
@@ -177,14 +178,14 @@ func (g Graph) Solution() *Solution {
 				continue
 			}
 			known[place{at.node, at.last}] = true
-			for i, move := range n.Moves {
+			for i, move := range slices.Backward(n.Moves[:]) { // A begins: both clients do the same
 				if move == nil {
 					continue
 				}
 				client := Client(i)
 				to := state{move.To, client, append(slices.Clip(at.moves), client)}
 				if len(at.moves) == 0 || client == at.last || n.Moves[at.last] == nil {
-					level = append(level, to)
+					level = slices.Insert(level, 0, to) // before the others: of two solutions, the one that switches first
 				} else {
 					switched = append(switched, to)
 				}

@@ -80,7 +80,7 @@ func TestSolution(t *testing.T) {
 		graph Graph
 		want  *Solution
 	}{
-		"none":  {all["none"], &Solution{[]Client{A, A, B, B, B, B, A, A}, 1}},
+		"none":  {all["none"], &Solution{[]Client{A, B, B, B, B, A, A, A}, 1}},
 		"redis": {all["redis"], nil},
 		"empty": {Graph{}, nil},
 		"A waits": {Graph{Nodes: []Node{
