@@ -85,9 +85,10 @@ func failOver(t *testing.T, lab *rig.Rig, strategy string, find func(context.Con
 
 // killWriter returns the fault that kills the node of a Galera cluster at which all replicas write.
 func killWriter(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
-	var before []int64
+	const query = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_replicated'"
+	var before []string // the number of transactions that each node has sent to the others
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		var writes []int64
+		var writes []string
 		var writers []*rig.Server
 		for i, name := range []string{"mysql", "mysql-2", "mysql-3"} {
 			s, err := r.Server(name)
@@ -99,11 +100,11 @@ func killWriter(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
 				return fault.Fault{}, err
 			}
 			cfg.Addr = s.Addr()
-			n, err := backend.GaleraWrites(ctx, cfg.FormatDSN())
+			n, err := backend.MySQLValue(ctx, cfg.FormatDSN(), query)
 			if err != nil {
 				return fault.Fault{}, err
 			}
-			if writes = append(writes, n); before != nil && n > before[i] {
+			if writes = append(writes, n); before != nil && n != before[i] {
 				writers = append(writers, s)
 			}
 		}

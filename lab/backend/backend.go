@@ -49,18 +49,10 @@ func RedisCommands(ctx context.Context, url string) (int64, error) {
 }
 
 // MySQLQuestions returns how many statements clients have sent to the server with this dsn.
-func MySQLQuestions(ctx context.Context, dsn string) (int64, error) {
-	return mysqlStatus(ctx, dsn, "Questions")
-}
-
-// GaleraWrites returns how many transactions the node with this dsn has sent to its Galera cluster.
-func GaleraWrites(ctx context.Context, dsn string) (int64, error) {
-	return mysqlStatus(ctx, dsn, "wsrep_replicated")
-}
-
-func mysqlStatus(ctx context.Context, dsn, variable string) (n int64, err error) {
+func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 	err = WithMySQL(dsn, func(db *sql.DB) error {
-		return db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+variable+"'").Scan(&variable, &n)
+		var name string
+		return db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
 	})
 	return n, err
 }
