@@ -14,13 +14,11 @@ func bareMajority() Experiment {
 		Hazard: "bare-majority", Group: linkFails, Applies: claimedOrOnTrial("bare-majority", "redlock"), Fenced: true,
 		Title: api.Text{EN: "one of a bare majority of Redis loses its data", ZH: "持锁者只在五个 Redis 中的三个上有锁，其中一个丢失了数据"},
 		Shows: api.Text{EN: "another majority grants the lock again, and there are two holders", ZH: "另外三个又组成多数，出现两个持锁者"},
-		procedure: procedure{
-			step: "asked", thenAt: "writing", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
-			prepare: cutReplication, inject: loseBareMajority, group: Subject.Name,
-			lapse: api.Text{
-				EN: "The holder had the lock on three of five Redis. One of them lost it, and a new majority granted it to the contender.",
-				ZH: "持锁者只在五个 Redis 中的三个上有锁。其中一个丢失了锁，竞争者又得到了多数。",
-			},
+		step:  "asked", thenAt: "writing", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
+		prepare: cutReplication, inject: loseBareMajority, group: Subject.Name,
+		lapse: api.Text{
+			EN: "The holder had the lock on three of five Redis. One of them lost it, and a new majority granted it to the contender.",
+			ZH: "持锁者只在五个 Redis 中的三个上有锁。其中一个丢失了锁，竞争者又得到了多数。",
 		},
 	}
 }

@@ -27,16 +27,16 @@ type heldCommands struct {
 	links []*rig.Link
 }
 
-// eachCommand runs a procedure for each command from the nth on. It returns the first run that
+// eachCommand performs an experiment for each command from the nth on. It returns the first run that
 // failed, or otherwise the last one, of each strategy.
-func eachCommand(from int, procedure func(*heldCommands) procedure) func(context.Context, *round) ([]Result, error) {
+func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.Context, *round) ([]Result, error) {
 	return func(ctx context.Context, r *round) (results []Result, err error) {
 		for _, s := range r.subjects {
 			last := r.safe(s, 0, nil)
 			last.Why = api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 			for nth := from; nth <= mostCommands && !last.Verdict.Failed(); nth++ {
 				next := r.with(s)
-				next.procedure = procedure(&heldCommands{nth: nth})
+				hold(&next.Experiment, &heldCommands{nth: nth})
 				found, err := next.once(ctx)
 				if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); errors.Is(err, errAllSent) {
 					break

@@ -11,16 +11,15 @@ func crashBetween() Experiment {
 		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", "redis", "redlock"),
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
-		perform: eachCommand(2, func(held *heldCommands) procedure {
-			return procedure{
-				step: "asked", thenAt: "granted", contenderParams: wait(grantBound), inject: held.kill,
-				judge: func(p *participant) *finding {
-					if p.ops[contender].Outcome == history.OK {
-						return nil
-					}
-					return stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-						"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound))
-				},
+		step:  "asked", thenAt: "granted", contenderParams: wait(grantBound),
+		perform: eachCommand(2, func(e *Experiment, held *heldCommands) {
+			e.inject = held.kill
+			e.judge = func(p *participant) *finding {
+				if p.ops[contender].Outcome == history.OK {
+					return nil
+				}
+				return stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
+					"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound))
 			}
 		}),
 	}

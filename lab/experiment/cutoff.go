@@ -13,10 +13,8 @@ func cutoff() Experiment {
 		Hazard: "cutoff", Group: linkFails, Basic: true, Applies: locksOn("redis", "zookeeper", "etcd", "postgres"), Fenced: true,
 		Title: api.Text{EN: "the holder is cut off from the lock service", ZH: "持锁者与锁服务断开"},
 		Shows: api.Text{EN: "its lease expires; does it still write?", ZH: "租期已到，它还会写入吗？"},
-		procedure: procedure{
-			step: "read", contenderParams: wait(grantBound), healLate: true,
-			inject: cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer"),
-		},
+		step:  "read", contenderParams: wait(grantBound), healLate: true,
+		inject: cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer"),
 	}
 }
 
@@ -26,9 +24,7 @@ func sessionExpiry() Experiment {
 		Hazard: "session-expiry", Group: linkFails, Applies: locksOn("zookeeper", "etcd"), Fenced: true,
 		Title: api.Text{EN: "the holder's session expires", ZH: "持锁者的会话过期"},
 		Shows: api.Text{EN: "its nodes are deleted; does the holder notice?", ZH: "它的节点被删除，它能发现吗？"},
-		procedure: procedure{
-			step: "read", contenderParams: wait(grantBound), healLate: true, inject: cutOff("zookeeper", "etcd"),
-		},
+		step:  "read", contenderParams: wait(grantBound), healLate: true, inject: cutOff("zookeeper", "etcd"),
 	}
 }
 

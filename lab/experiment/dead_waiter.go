@@ -17,20 +17,18 @@ func deadWaiter() Experiment {
 		Hazard: "dead-waiter", Group: linkFails, Applies: func(c Card) bool { return c.Locker && !c.Unchecked },
 		Title: api.Text{EN: "a waiter in the middle of the queue is killed", ZH: "队列中间的一个等待者宕机"},
 		Shows: api.Text{EN: "the waiter behind it enters beside the holder", ZH: "排在后面的请求与持锁者同时进入临界区"},
-		procedure: procedure{
-			step: "read", contenderParams: wait(ZKSession + 3*time.Second), explain: diedForTheHolder,
-			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-				r.send(ctx, observer, wait(30*time.Second))
-				restart := func(ctx context.Context) error { return r.bed.restart(ctx, name(r.on[observer])) }
-				return restart, r.awaitStep(ctx, observer, queued)
-			},
-			meanwhile: func(ctx context.Context, r *round) error {
-				if err := r.awaitStep(ctx, contender, queued); err != nil {
-					return err
-				}
-				_, err := killReplica(observer)(ctx, r)
+		step:  "read", contenderParams: wait(ZKSession + 3*time.Second), explain: diedForTheHolder,
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+			r.send(ctx, observer, wait(30*time.Second))
+			restart := func(ctx context.Context) error { return r.bed.restart(ctx, name(r.on[observer])) }
+			return restart, r.awaitStep(ctx, observer, queued)
+		},
+		meanwhile: func(ctx context.Context, r *round) error {
+			if err := r.awaitStep(ctx, contender, queued); err != nil {
 				return err
-			},
+			}
+			_, err := killReplica(observer)(ctx, r)
+			return err
 		},
 	}
 }

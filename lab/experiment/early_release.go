@@ -13,8 +13,6 @@ func earlyRelease() Experiment {
 		Hazard: "early-release", Group: faultless, Applies: always,
 		Title: api.Text{EN: "unlock before commit", ZH: "先解锁，后提交"},
 		Shows: api.Text{EN: "a lost update in spite of the lock", ZH: "加了锁，仍然超卖"},
-		procedure: procedure{
-			step: "released", sameReplica: true, contenderAt: "writing", contenderParams: wait(5 * time.Second),
-		},
+		step:  "released", sameReplica: true, contenderAt: "writing", contenderParams: wait(5 * time.Second),
 	}
 }

@@ -53,20 +53,18 @@ func engineFailover(topology rig.Topology) Experiment {
 	return Experiment{
 		Group: topologies, Shows: keyIsLost(), ClaimedAs: "failover",
 		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
-		procedure: procedure{
-			contenderParams: wait(engineWait), vary: inOrder, soldBefore: true,
-			prepare: func(ctx context.Context, r *round) (err error) {
-				masters = fault.MastersOf(r.bed.Rig)
-				resume, err = masters.Unreplicated().Inject(ctx)
-				return err
-			},
-			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-				heal, err := r.injectAll(ctx, masters.Replace(r.participants[0].key()))
-				if err != nil {
-					return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
-				}
-				return heal, r.bed.Rig.AwaitReady(ctx)
-			},
+		contenderParams: wait(engineWait), vary: inOrder, soldBefore: true,
+		prepare: func(ctx context.Context, r *round) (err error) {
+			masters = fault.MastersOf(r.bed.Rig)
+			resume, err = masters.Unreplicated().Inject(ctx)
+			return err
+		},
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+			heal, err := r.injectAll(ctx, masters.Replace(r.participants[0].key()))
+			if err != nil {
+				return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
+			}
+			return heal, r.bed.Rig.AwaitReady(ctx)
 		},
 	}
 }
@@ -84,15 +82,15 @@ func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func
 
 // inOrder lets the seed choose at which steps holder and contender stop. Twelve seeds in a row have all
 // orders. A fence must hold in each of them.
-func inOrder(p procedure, seed int64) procedure {
-	p.step = by(seed, "writing", "read", "granted")
-	p.contenderStops = by(seed, "", "granted", "read", "writing")
-	return p
+func inOrder(e Experiment, seed int64) Experiment {
+	e.step = by(seed, "writing", "read", "granted")
+	e.contenderStops = by(seed, "", "granted", "read", "writing")
+	return e
 }
 
 // holderInOrder lets the seed choose at which step the holder stops. The contender does not stop.
-func holderInOrder(p procedure, seed int64) procedure {
-	p = inOrder(p, seed)
-	p.contenderStops = ""
-	return p
+func holderInOrder(e Experiment, seed int64) Experiment {
+	e = inOrder(e, seed)
+	e.contenderStops = ""
+	return e
 }

@@ -18,13 +18,11 @@ func failover() Experiment {
 		Title:   api.Text{EN: "the Redis master dies before it has replicated the lock", ZH: "主节点在复制锁之前宕机"},
 		Shows:   keyIsLost(),
 		Applies: func(c Card) bool { return c.uses("redis") },
-		procedure: procedure{
-			step: "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
-			prepare: cutReplication, inject: failOver,
-			// Strategies with stock in Redis are on their own: the cut from MySQL would end connections
-			// that hold the others' locks.
-			group: func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") },
-		},
+		step:    "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
+		prepare: cutReplication, inject: failOver,
+		// Strategies with stock in Redis are on their own: the cut from MySQL would end connections
+		// that hold the others' locks.
+		group: func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") },
 	}
 }
 

@@ -10,10 +10,8 @@ func foreignUnlock() Experiment {
 		Hazard: "foreign-unlock", Group: holderFails, Applies: func(c Card) bool { return c.Lease },
 		Title: api.Text{EN: "a late release", ZH: "迟到的释放"},
 		Shows: api.Text{EN: "the release of a lock that another request holds by then", ZH: "释放了已属于别人的锁"},
-		procedure: procedure{
-			step: "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
-			judge: freedForeignLock,
-		},
+		step:  "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
+		judge: freedForeignLock,
 	}
 }
 

@@ -20,10 +20,8 @@ func lateAnswer() Experiment {
 			EN: "a holder that counts its lease from the answer writes after the end of the lease",
 			ZH: "从应答算起租期的持有者，在租期结束之后写入",
 		},
-		procedure: procedure{
-			step: "asked", thenAt: "read", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
-			inject: delayAnswer, group: Subject.Name,
-		},
+		step: "asked", thenAt: "read", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
+		inject: delayAnswer, group: Subject.Name,
 	}
 }
 

@@ -16,16 +16,14 @@ func lateRelease() Experiment {
 			EN: "a release that compares and deletes in two commands frees the lock of another request",
 			ZH: "分两条命令比较和删除，会解除别人的锁",
 		},
-		perform: eachCommand(1, func(held *heldCommands) procedure {
-			return procedure{
-				step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound),
-				inject: held.delay, judge: freedForeignLock,
-				explain: func(result *Result, _ *participant) {
-					if result.Verdict.Failed() {
-						result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",
-							"释放锁的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", held.name(), held.nth), result.Why)
-					}
-				},
+		step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound), judge: freedForeignLock,
+		perform: eachCommand(1, func(e *Experiment, held *heldCommands) {
+			e.inject = held.delay
+			e.explain = func(result *Result, _ *participant) {
+				if result.Verdict.Failed() {
+					result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",
+						"释放锁的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", held.name(), held.nth), result.Why)
+				}
 			}
 		}),
 	}

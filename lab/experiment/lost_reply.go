@@ -16,18 +16,16 @@ func lostReply() Experiment {
 		Hazard: "lost-reply", Group: linkFails, Applies: claimedOrOnTrial("lost-reply", "redis"),
 		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
 		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
-		procedure: procedure{
-			step: "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound), inject: loseReply,
-			group: Subject.Name, // each strategy needs its own fault, and a link has one fault at a time
-			judge: func(p *participant) *finding {
-				waited := p.ops[contender].Waited
-				if p.ops[contender].Outcome == history.OK && waited < Lease/2 {
-					return nil
-				}
-				return stalled(api.Textf(
-					"A lock without an owner kept the next request waiting for %v.",
-					"一把没有主人的锁让下一个请求等了 %v。", waited.Round(100*time.Millisecond)))
-			},
+		step:  "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound), inject: loseReply,
+		group: Subject.Name, // each strategy needs its own fault, and a link has one fault at a time
+		judge: func(p *participant) *finding {
+			waited := p.ops[contender].Waited
+			if p.ops[contender].Outcome == history.OK && waited < Lease/2 {
+				return nil
+			}
+			return stalled(api.Textf(
+				"A lock without an owner kept the next request waiting for %v.",
+				"一把没有主人的锁让下一个请求等了 %v。", waited.Round(100*time.Millisecond)))
 		},
 	}
 }

@@ -12,9 +12,7 @@ func nesting() Experiment {
 		Hazard: "nesting", Group: faultless, Applies: lockers,
 		Title: api.Text{EN: "the holder acquires its lock again", ZH: "持锁者再次加锁"},
 		Shows: api.Text{EN: "a holder that waits for itself", ZH: "自己等待自己"},
-		procedure: procedure{
-			step: "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
-			inject: resumeHolders, judge: mustSell(waited, holder),
-		},
+		step:  "asked", holderParams: url.Values{"nested": {"true"}, "wait": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
+		inject: resumeHolders, judge: mustSell(waited, holder),
 	}
 }

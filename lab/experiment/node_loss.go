@@ -22,20 +22,18 @@ func minorityLoss() Experiment {
 			ZH: "5 个 Redis 宕机 2 个，3 个 ZooKeeper 与 3 个 etcd 的领导者宕机",
 		},
 		Shows: api.Text{EN: "sales continue", ZH: "业务照常进行"},
-		procedure: procedure{
-			step: "asked", contenderParams: wait(grantBound), judge: mustSell(rejected, holder, contender),
-			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-				at := r.bed.Rig.Addresses()
-				zookeeper, err := leader(ctx, "zookeeper", at.Zookeeper, backend.ZooKeeperLeads)
-				if err != nil {
-					return nil, err
-				}
-				etcd, err := leader(ctx, "etcd", at.Etcd, backend.EtcdLeads)
-				if err != nil {
-					return nil, err
-				}
-				return killAndResume(zookeeper, etcd, "redis-4", "redis-5")(ctx, r)
-			},
+		step:  "asked", contenderParams: wait(grantBound), judge: mustSell(rejected, holder, contender),
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+			at := r.bed.Rig.Addresses()
+			zookeeper, err := leader(ctx, "zookeeper", at.Zookeeper, backend.ZooKeeperLeads)
+			if err != nil {
+				return nil, err
+			}
+			etcd, err := leader(ctx, "etcd", at.Etcd, backend.EtcdLeads)
+			if err != nil {
+				return nil, err
+			}
+			return killAndResume(zookeeper, etcd, "redis-4", "redis-5")(ctx, r)
 		},
 	}
 }
@@ -49,10 +47,8 @@ func majorityLoss() Experiment {
 			ZH: "5 个 Redis 宕机 3 个，3 个 ZooKeeper 宕机 2 个，3 个 etcd 宕机 2 个",
 		},
 		Shows: api.Text{EN: "requests are rejected, and no update is lost", ZH: "拒绝服务，但不会超卖"},
-		procedure: procedure{
-			step: "asked", contenderParams: wait(time.Second),
-			inject: killAndResume("redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3"),
-		},
+		step:  "asked", contenderParams: wait(time.Second),
+		inject: killAndResume("redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3"),
 	}
 }
 

@@ -15,11 +15,9 @@ func operator() Experiment {
 		Hazard: "operator", Group: reported, Applies: inServer, Fenced: true,
 		Title: api.Text{EN: "an operator deletes the lock while its holder works", ZH: "持锁者工作期间，运维人员删除了它的锁"},
 		Shows: api.Text{EN: "does the holder notice before it writes?", ZH: "它在写入之前能发现吗？"},
-		procedure: procedure{
-			step: "read", contenderParams: wait(grantBound), prepare: clearLockTables, inject: deleteLocks, group: deletedTogether,
-			lapse:     api.Text{EN: "The holder's lock was deleted, and it wrote anyway.", ZH: "持锁者的锁已被删除，它仍然写入。"},
-			meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, Lease) },
-		},
+		step:  "read", contenderParams: wait(grantBound), prepare: clearLockTables, inject: deleteLocks, group: deletedTogether,
+		lapse:     api.Text{EN: "The holder's lock was deleted, and it wrote anyway.", ZH: "持锁者的锁已被删除，它仍然写入。"},
+		meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, Lease) },
 	}
 }
 

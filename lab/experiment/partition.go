@@ -17,10 +17,8 @@ func partition() Experiment {
 			ZH: "一个副本只连得上五个 Redis 中的两个，另一个副本只连得上其余三个",
 		},
 		Shows: api.Text{EN: "two holders, if two of five are enough", ZH: "如果两个就够，会有两个持锁者"},
-		procedure: procedure{
-			step: "asked", thenAt: "writing", holderParams: wait(0), contenderParams: wait(grantBound),
-			inject: divideRedis, group: Subject.Name,
-		},
+		step:  "asked", thenAt: "writing", holderParams: wait(0), contenderParams: wait(grantBound),
+		inject: divideRedis, group: Subject.Name,
 	}
 }
 

@@ -13,10 +13,8 @@ func pause() Experiment {
 		Hazard: "pause", Group: holderFails, Basic: true, Applies: always, Fenced: true,
 		Title: api.Text{EN: "the holder pauses past the end of its lease, then writes", ZH: "持锁者停顿超过租期后继续写入"},
 		Shows: api.Text{EN: "two holders, and the late write wins", ZH: "两个持锁者，迟到的写入覆盖了别人的写入"},
-		procedure: procedure{
-			step: "writing", contenderParams: wait(grantBound),
-			inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse(),
-		},
+		step:  "writing", contenderParams: wait(grantBound),
+		inject: freezeHolders, meanwhile: leasesEnd, lapse: pauseLapse(),
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"oversell/lab/history"
 )
 
-// pieces is the stock of each product at the start of a procedure.
+// pieces is the stock of each product in the usual procedure.
 const pieces = 10
 
-// These are the roles of the requests in a procedure. drawReplicas chooses the replica of each role.
+// These are the roles of the requests. drawReplicas chooses the replica of each role.
 const (
 	holder = iota
 	contender
@@ -32,58 +32,6 @@ const (
 	successor // after the holder's sale
 	roles
 )
-
-// procedure describes most experiments. The holder's request stops at a step of its sale, and a
-// fault is injected. The contender requests the same product, and the holder's request resumes. All
-// strategies do this at the same time, so that one fault serves them all.
-type procedure struct {
-	// step is where the holder stops, unless the strategy's card (description) names another step.
-	step string
-	// thenAt is a later step at which the holder stops again. Empty means none.
-	thenAt string
-	// sameReplica sends the contender to the holder's replica.
-	sameReplica bool
-	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
-	twoNodes bool
-	// fresh restarts both replicas at the start, so that both give the same thread numbers.
-	fresh bool
-	// soldBefore lets each replica read the products once. A replica confirms its lock at its first sale after
-	// a reset, so a holder that stops before it has read the row would learn of every lost lock.
-	soldBefore bool
-	// prepare runs before the products are added and the requests are sent.
-	prepare func(ctx context.Context, r *round) error
-	// These are the URL parameters of the holder's and the contender's request.
-	holderParams, contenderParams url.Values
-	// unrenewed, if set, replaces contenderParams for a lock whose lease is not renewed. In a longer
-	// wait, this lease would end, which is another hazard.
-	unrenewed url.Values
-	// inject injects the fault while all holders are stopped.
-	inject func(ctx context.Context, r *round) (fault.Heal, error)
-	// With healLate, the holders resume and end before the fault is healed.
-	healLate bool
-	// contenderAt is a step: the holders resume when every contender has reached it. If contenderAt is
-	// empty, the holders resume when every contender has its answer.
-	contenderAt string
-	// contenderStops is the step at which the contender stops until the holder has ended.
-	contenderStops string
-	// probe sends an observer's request that must fail, because the contender holds the lock.
-	probe bool
-	// meanwhile is called while the contenders' requests run.
-	meanwhile func(ctx context.Context, r *round) error
-	// after is called when the requests of holder and contender have ended, before a late heal.
-	after func(ctx context.Context, r *round) error
-	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
-	judge func(p *participant) *finding
-	// lapse says what happened if another request acquired the lock before the holder wrote.
-	lapse api.Text
-	// explain adds to a result what only this procedure knows, such as a second attempt.
-	explain func(result *Result, p *participant)
-	// group names the subjects that one fault can serve. Each group has its own fault, one after the
-	// other. nil means one group.
-	group func(Subject) string
-	// vary returns the procedure that the seed chooses.
-	vary func(p procedure, seed int64) procedure
-}
 
 // participant is one strategy in a run.
 type participant struct {
@@ -99,10 +47,10 @@ type finding struct {
 	why       api.Text
 }
 
-// proceed carries out the procedure, for one group of subjects after the other.
+// proceed carries out the usual procedure, for one group of subjects after the other.
 func (r *round) proceed(ctx context.Context) (results []Result, err error) {
 	if r.vary != nil {
-		r.procedure = r.vary(r.procedure, r.seed)
+		r.Experiment = r.vary(r.Experiment, r.seed)
 	}
 	if r.group == nil {
 		return r.once(ctx)
@@ -121,7 +69,7 @@ func (r *round) proceed(ctx context.Context) (results []Result, err error) {
 	return results, nil
 }
 
-// with returns a round with the same procedure for these subjects.
+// with returns a round of the same experiment for these subjects.
 func (r *round) with(subjects ...Subject) *round {
 	return &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: subjects}
 }
@@ -250,7 +198,7 @@ func (r *round) awaitStopped(ctx context.Context, part int) error {
 	})
 }
 
-// execute runs the procedure from the moment when all holders have stopped.
+// execute goes on from the moment when all holders have stopped.
 func (r *round) execute(ctx context.Context) error {
 	r.span.From = r.bed.since()
 	uncancelled := context.WithoutCancel(ctx)
@@ -373,7 +321,7 @@ func (r *round) await(part int) {
 	}
 }
 
-// never is for a procedure whose holder stops again, or ends.
+// never is for a holder that stops again, or ends.
 func never() bool { return false }
 
 // resumeToNext resumes the holder of a run with one strategy, and waits until it has stopped again or

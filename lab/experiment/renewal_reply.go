@@ -22,20 +22,18 @@ func renewalReply() Experiment {
 		Hazard: "renewal-reply", Group: reported, Applies: func(c Card) bool { return c.Locker && c.Renews },
 		Title: api.Text{EN: "the answer to a renewal is lost", ZH: "续期成功，应答却丢失"},
 		Shows: api.Text{EN: "does the holder give up a lock that it still has?", ZH: "持锁者会放弃其实还在的锁吗？"},
-		procedure: procedure{
-			step: "read", contenderParams: wait(2 * grantBound), contenderAt: "asked", inject: loseRenewal, group: Subject.Name,
-			// Without another renewal, the lease ends meanwhile, and the contender acquires the lock.
-			meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, 3*Lease/2) },
-			lapse: api.Text{
-				EN: "The holder stopped its renewals after the lost answer, and wrote after the end of its lease.",
-				ZH: "应答丢失之后持锁者不再续期，租期结束后仍然写入。",
-			},
-			judge: func(p *participant) *finding {
-				if f := mustSell(gaveUp, holder)(p); f != nil {
-					return f
-				}
-				return mustSell(stuck, contender)(p)
-			},
+		step:  "read", contenderParams: wait(2 * grantBound), contenderAt: "asked", inject: loseRenewal, group: Subject.Name,
+		// Without another renewal, the lease ends meanwhile, and the contender acquires the lock.
+		meanwhile: func(ctx context.Context, _ *round) error { return sleep(ctx, 3*Lease/2) },
+		lapse: api.Text{
+			EN: "The holder stopped its renewals after the lost answer, and wrote after the end of its lease.",
+			ZH: "应答丢失之后持锁者不再续期，租期结束后仍然写入。",
+		},
+		judge: func(p *participant) *finding {
+			if f := mustSell(gaveUp, holder)(p); f != nil {
+				return f
+			}
+			return mustSell(stuck, contender)(p)
 		},
 	}
 }

@@ -54,10 +54,8 @@ const contenderWait = 2 * time.Second
 func onTwoNodes(database rig.Database) Experiment {
 	return Experiment{
 		Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(database),
-		procedure: procedure{
-			step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
-			healLate: true, after: sellAgain, explain: acrossNodes,
-		},
+		step: "writing", twoNodes: true, contenderParams: wait(contenderWait),
+		healLate: true, after: sellAgain, explain: acrossNodes,
 	}
 }
 
@@ -71,15 +69,13 @@ func staleRead() Experiment {
 			EN: "one sale after the other, and the second sells what the first has sold",
 			ZH: "先后两次销售，第二次又卖掉第一次已卖的",
 		},
-		procedure: procedure{
-			step: "writing", contenderParams: wait(contenderWait), inject: sellUnreplicated,
-			explain: func(result *Result, _ *participant) {
-				if result.Invariant == Conservation {
-					result.Why = joined(result.Why, api.Text{
-						EN: "The contender read at the follower, which had not received the sale.", ZH: "竞争者从从节点读取，而从节点还没有收到那次销售。",
-					})
-				}
-			},
+		step: "writing", contenderParams: wait(contenderWait), inject: sellUnreplicated,
+		explain: func(result *Result, _ *participant) {
+			if result.Invariant == Conservation {
+				result.Why = joined(result.Why, api.Text{
+					EN: "The contender read at the follower, which had not received the sale.", ZH: "竞争者从从节点读取，而从节点还没有收到那次销售。",
+				})
+			}
 		},
 	}
 }

@@ -54,22 +54,20 @@ func resharding() Experiment {
 func keepLock(topology rig.Topology) Experiment {
 	return Experiment{
 		Group: topologies, Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
-		procedure: procedure{
-			contenderParams: wait(500 * time.Millisecond), healLate: true, vary: holderInOrder, after: sendSuccessor,
-			judge: func(p *participant) *finding {
-				for _, part := range []int{contender, observer} {
-					if p.ops[part].Outcome == history.OK {
-						return &finding{api.Broken, MutualExclusion, api.Text{
-							EN: "A request sold during the fault, while the holder had the lock.",
-							ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。",
-						}}
-					}
+		contenderParams: wait(500 * time.Millisecond), healLate: true, vary: holderInOrder, after: sendSuccessor,
+		judge: func(p *participant) *finding {
+			for _, part := range []int{contender, observer} {
+				if p.ops[part].Outcome == history.OK {
+					return &finding{api.Broken, MutualExclusion, api.Text{
+						EN: "A request sold during the fault, while the holder had the lock.",
+						ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。",
+					}}
 				}
-				return mustSell(stalled(api.Text{
-					EN: "The holder did not sell, or its successor did not within 10 s.",
-					ZH: "持锁者没有卖出，或者后继者在 10 秒内没有卖出。",
-				}), holder, successor)(p)
-			},
+			}
+			return mustSell(stalled(api.Text{
+				EN: "The holder did not sell, or its successor did not within 10 s.",
+				ZH: "持锁者没有卖出，或者后继者在 10 秒内没有卖出。",
+			}), holder, successor)(p)
 		},
 	}
 }

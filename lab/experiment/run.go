@@ -175,7 +175,7 @@ type round struct {
 	subjects []Subject
 	seed     int64
 
-	// Only a procedure uses the following fields.
+	// Only the usual procedure uses the following fields.
 	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault

@@ -55,17 +55,15 @@ func splitFirst(role func(seed int64) int) Experiment {
 	var heal fault.Heal
 	return Experiment{
 		Group: split, Applies: onTopology, Fenced: true,
-		procedure: procedure{
-			healLate: true,
-			prepare: func(ctx context.Context, r *round) (err error) {
-				old := name(r.on[role(r.seed)])
-				if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
-					return err
-				}
-				return r.bed.Rig.AwaitReady(ctx, old) // the old master may reject writes without its replica
-			},
-			inject: func(context.Context, *round) (fault.Heal, error) { return heal, nil },
+		healLate: true,
+		prepare: func(ctx context.Context, r *round) (err error) {
+			old := name(r.on[role(r.seed)])
+			if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
+				return err
+			}
+			return r.bed.Rig.AwaitReady(ctx, old) // the old master may reject writes without its replica
 		},
+		inject: func(context.Context, *round) (fault.Heal, error) { return heal, nil },
 	}
 }
 
@@ -75,27 +73,25 @@ func splitRenewal() Experiment {
 	return Experiment{
 		Hazard: "split-renewal", Group: splitLater, Applies: renewedOnTopology, Fenced: true,
 		Default: Breaks, Lab: engineLab(rig.RedisSentinel, 0, Lease),
-		Title: api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
-		Shows: api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
-		procedure: procedure{
-			contenderParams: wait(grantBound), healLate: true,
-			// The holder stops before its last check, or nothing but a fence could stop its write.
-			vary: func(p procedure, seed int64) procedure {
-				p.step = by(seed, "read", "granted")
-				return p
-			},
-			inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-				masters := fault.MastersOf(r.bed.Rig)
-				if err := masters.AwaitReplicated(ctx); err != nil {
-					return nil, err
-				}
-				return r.injectAll(ctx, masters.Split(name(r.on[holder])))
-			},
-			judge: mustSell(stalled(api.Text{
-				EN: "The contender did not get the lock on the new master.",
-				ZH: "竞争者在新主节点上没有拿到锁。",
-			}), contender),
+		Title:           api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
+		Shows:           api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
+		contenderParams: wait(grantBound), healLate: true,
+		// The holder stops before its last check, or nothing but a fence could stop its write.
+		vary: func(e Experiment, seed int64) Experiment {
+			e.step = by(seed, "read", "granted")
+			return e
 		},
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+			masters := fault.MastersOf(r.bed.Rig)
+			if err := masters.AwaitReplicated(ctx); err != nil {
+				return nil, err
+			}
+			return r.injectAll(ctx, masters.Split(name(r.on[holder])))
+		},
+		judge: mustSell(stalled(api.Text{
+			EN: "The contender did not get the lock on the new master.",
+			ZH: "竞争者在新主节点上没有拿到锁。",
+		}), contender),
 	}
 }
 

@@ -25,7 +25,7 @@ func TestTopologyApplies(t *testing.T) {
 func TestInOrder(t *testing.T) {
 	pairs, sides := map[[2]string]bool{}, map[[3]any]bool{}
 	for seed := int64(1); seed <= 24; seed++ {
-		s := inOrder(procedure{}, seed)
+		s := inOrder(Experiment{}, seed)
 		if seed <= 12 {
 			pairs[[2]string{s.step, s.contenderStops}] = true
 		}

@@ -17,9 +17,7 @@ func starved() Experiment {
 			ZH: "持锁者的进程一直分不到 CPU，租期结束后才继续工作",
 		},
 		Shows: api.Text{EN: "does a late renewal, or the clock, stop its write?", ZH: "迟到的续期或时钟能阻止它写入吗？"},
-		procedure: procedure{
-			step: "read", holderParams: url.Values{"hold": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
-			inject: freezeHolders, lapse: pauseLapse(),
-		},
+		step:  "read", holderParams: url.Values{"hold": {(Lease / 2).String()}}, contenderParams: wait(grantBound),
+		inject: freezeHolders, lapse: pauseLapse(),
 	}
 }

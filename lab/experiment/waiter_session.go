@@ -21,16 +21,14 @@ func waiterSession() Experiment {
 		Hazard: "waiter-session", Group: reported, Applies: locksOn("zookeeper", "etcd"),
 		Title: api.Text{EN: "the session of a waiter expires", ZH: "等待者的会话过期"},
 		Shows: api.Text{EN: "does it wait in vain, or acquire the lock beside the next waiter?", ZH: "它白白等待，还是与下一个等待者同时拿到锁？"},
-		procedure: procedure{
-			step: "read", contenderParams: working(grantBound), contenderAt: "asked", inject: expireWaiter, judge: judgeWaiter,
-			meanwhile: func(ctx context.Context, r *round) error { return r.awaitStep(ctx, contender, queued) },
-			after:     func(_ context.Context, r *round) error { r.await(observer); return nil },
-			explain: func(result *Result, p *participant) {
-				answer := Answer(p.ops[observer])
-				result.Why = joined(result.Why, api.Textf(
-					"The waiter whose session expired: %[1]s.",
-					"会话过期的等待者：%[2]s。", answer.EN, answer.ZH))
-			},
+		step:  "read", contenderParams: working(grantBound), contenderAt: "asked", inject: expireWaiter, judge: judgeWaiter,
+		meanwhile: func(ctx context.Context, r *round) error { return r.awaitStep(ctx, contender, queued) },
+		after:     func(_ context.Context, r *round) error { r.await(observer); return nil },
+		explain: func(result *Result, p *participant) {
+			answer := Answer(p.ops[observer])
+			result.Why = joined(result.Why, api.Textf(
+				"The waiter whose session expired: %[1]s.",
+				"会话过期的等待者：%[2]s。", answer.EN, answer.ZH))
 		},
 	}
 }
