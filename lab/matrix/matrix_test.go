@@ -101,8 +101,8 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "Seeds: 3. 2026-01-02; two cores; redis 7.\n" +
-		"\n### The holder's process fails\n\n| | crash | pause |\n| --- |:---:|:---:|\n| `redis` | **safe** | **broken** |\n" +
-		"\n### Other hazards\n\n| | made-up |\n| --- |:---:|\n| `zk` | stalled |\n"
+		"\n### The holder's process fails\n\n|  | crash | pause |\n| --- |:---:|:---:|\n| `redis` | **safe** | **broken** |\n" +
+		"\n### Other hazards\n\n|  | made-up |\n| --- |:---:|\n| `zk` | stalled |\n"
 	if text.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
 	}

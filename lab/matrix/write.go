@@ -83,13 +83,14 @@ func (r Row) has(hazard string) bool {
 	return ok
 }
 
-// WriteHazards writes a Markdown table of all hazards.
+// WriteHazards writes a Markdown list of all hazards.
 func WriteHazards(w io.Writer) error {
-	rows := [][]string{{"hazard", "what the experiment does", "what it shows"}}
+	out := bufio.NewWriter(w)
+	_, _ = fmt.Fprintln(out)
 	for _, e := range experiment.All() {
-		rows = append(rows, []string{"`" + e.Hazard + "`", e.Title.EN, e.Shows.EN})
+		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
 	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", terminal.Markdown(text.AlignDefault, rows...)); err != nil {
+	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the hazards: %w", err)
 	}
 	return nil
