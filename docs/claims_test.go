@@ -137,15 +137,14 @@ func idSet(set *ast.AssignStmt) (id string, ok bool) {
 // TestHazards checks each hazard (kind of failure) about which a card makes a claim. There must be
 // an experiment with this hazard, and it must be able to run the strategy of the card.
 func TestHazards(t *testing.T) {
-	all := experiment.All()
 	for _, c := range catalog.Cards() {
 		for hazard := range claims(c) {
-			i := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == string(hazard) })
+			e, ok := experiment.Of(string(hazard))
 			switch {
-			case i < 0:
+			case !ok:
 				t.Errorf("the card of %s names the hazard %q, which no experiment injects; the hazards are %s",
 					c.ID, hazard, strings.Join(experiment.Hazards(), ", "))
-			case !all[i].AppliesTo(experiment.Card{Card: c}):
+			case !e.AppliesTo(experiment.Card{Card: c}):
 				t.Errorf("the card of %s claims something about %s, and that experiment does not run %s", c.ID, hazard, c.ID)
 			}
 		}
