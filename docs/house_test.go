@@ -87,7 +87,7 @@ func wrong(rules []importRule, p pkg) (found []string) {
 		}
 	}
 	check("", p.Imports, rules[i].may)
-	inTests := append([]string{"docs", "migrations", "lab/*", "lab/*/*"}, rules[i].may...)
+	inTests := append([]string{"docs", "migrations", "lab/*", "lab/*/*", "trial/*"}, rules[i].may...)
 	if !strings.HasPrefix(name, "lab/") && !strings.HasPrefix(name, "dash") {
 		inTests = append(inTests, "api", "stock", "locks", "locks/*")
 	}
