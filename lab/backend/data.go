@@ -30,7 +30,8 @@ func DeleteMySQLLocks(ctx context.Context, dsn string) (rows int64, err error) {
 // KillMySQLConnections ends all other connections of the dsn's user. This frees their row locks and
 // their named locks.
 func KillMySQLConnections(ctx context.Context, dsn string) error {
-	_, err := executeAll(ctx, dsn, "SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE id <> CONNECTION_ID()")
+	_, err := executeAll(ctx, dsn, "SELECT CONCAT('KILL ', id) FROM information_schema.processlist "+
+		"WHERE id <> CONNECTION_ID() AND user = SUBSTRING_INDEX(USER(), '@', 1)")
 	return err
 }
 
@@ -44,8 +45,9 @@ func executeAll(ctx context.Context, dsn, list string) (changed int64, err error
 		}
 		for _, statement := range statements {
 			result, err := db.ExecContext(ctx, statement)
-			const noSuchThread = 1094 // this connection has ended by itself
-			if refused := new(mysql.MySQLError); errors.As(err, &refused) && refused.Number == noSuchThread {
+			// A connection has ended by itself, or is just ending: MariaDB then has forgotten whose it is.
+			const noSuchThread, notOwner = 1094, 1095
+			if refused := new(mysql.MySQLError); errors.As(err, &refused) && (refused.Number == noSuchThread || refused.Number == notOwner) {
 				continue
 			}
 			if err != nil {
