@@ -149,7 +149,7 @@ explored: build ## run every schedule of two clients with each fault: make explo
 	$(GENERATE) searches results/explored.json
 
 .PHONY: bench
-bench: servers browser build ## compare our locks with other libraries, and the service with a direct loop: bench/RESULTS.md
+bench: servers build ## compare our locks with other libraries, and the service with its strategies alone: bench/RESULTS.md
 	cd bench && $(GO) run .
 
 .PHONY: adapters

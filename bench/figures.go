@@ -1,26 +1,38 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"math"
+	"net/http"
 	"slices"
-	"time"
+
+	"oversell/api"
+	"oversell/lab/history"
+	"oversell/lab/load"
+	"oversell/lab/report"
+	"oversell/lab/rig"
+)
+
+const (
+	product = 1
+	// fullStock is more than the number of items that one measurement can sell.
+	fullStock = 1_000_000
 )
 
 // figures are the results of one measurement.
 type figures struct {
-	perSecond, p50, p99, most float64 // times are in milliseconds
-	each                      float64 // backend requests for each grant, or failures for each sale
-	fairness                  float64 // Jain's index over the processes, in the median second
-	lost, failed, sold        int
+	report.Result
+	each float64 // requests to the lock's backend for each grant
 }
 
-func rate(f figures) float64     { return f.perSecond }
-func p50(f figures) float64      { return f.p50 }
-func p99(f figures) float64      { return f.p99 }
-func most(f figures) float64     { return f.most }
+func rate(f figures) float64     { return float64(f.Sold) / f.DurationS }
+func p50(f figures) float64      { return f.P50MS }
+func p99(f figures) float64      { return f.P99MS }
+func most(f figures) float64     { return f.MaxMS }
+func fairness(f figures) float64 { return f.Fairness }
 func each(f figures) float64     { return f.each }
-func fairness(f figures) float64 { return f.fairness }
+func retries(f figures) float64  { return float64(f.Retries) / float64(max(1, f.Sold)) }
+func failed(f figures) float64   { return float64(f.Errors) }
 
 func values(all []figures, of func(figures) float64) []float64 {
 	sorted := make([]float64, len(all))
@@ -39,49 +51,58 @@ func ranged(all []figures, of func(figures) float64, digits int) string {
 	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, median(all, of), digits, sorted[0], digits, sorted[len(sorted)-1])
 }
 
-// figuresOf computes the figures from the sales of all processes. length is 0 if the measurement
-// ended after a number of sales.
-func figuresOf(processes [][]sale, length time.Duration) figures {
-	all := slices.Concat(processes...)
-	if len(all) == 0 {
-		return figures{}
+// orDash formats a target. For 0, which means no target, it returns a dash.
+func orDash(format string, target float64) string {
+	if target == 0 {
+		return "-"
 	}
-	first, last := int64(math.MaxInt64), int64(0)
-	took := make([]time.Duration, len(all))
-	for i, s := range all {
-		first, last, took[i] = min(first, s.Sold), max(last, s.Sold), s.Took
-	}
-	slices.Sort(took)
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	return figures{
-		perSecond: float64(len(all)) / max(time.Duration(last-first), length).Seconds(), sold: len(all),
-		p50: ms(took[len(took)/2]), p99: ms(took[len(took)*99/100]), most: ms(took[len(took)-1]),
-		fairness: jain(processes, first, length),
-	}
+	return fmt.Sprintf(format, target)
 }
 
-// jain returns Jain's index, (sum x)^2 / (n sum x^2), where x is a process's number of sales in one
-// second. The result is the median over the complete seconds.
-func jain(processes [][]sale, first int64, length time.Duration) float64 {
-	var seconds []float64
-	for from := first; from+int64(time.Second) <= first+int64(length); from += int64(time.Second) {
-		var sum, squares float64
-		for _, sales := range processes {
-			var n float64
-			for _, s := range sales {
-				if s.Sold >= from && s.Sold < from+int64(time.Second) {
-					n++
-				}
-			}
-			sum, squares = sum+n, squares+n*n
-		}
-		if squares > 0 {
-			seconds = append(seconds, sum*sum/(float64(len(processes))*squares))
+// exact returns an error if an update was lost or a request failed, because the rates cannot be compared then.
+func exact(f figures, err error) (figures, error) {
+	if err == nil && (f.LostUpdates != 0 || f.Errors > 0) {
+		err = fmt.Errorf("the rates cannot be compared: %s", f.Sentence.EN)
+	}
+	return f, err
+}
+
+// send resets the stock, sends the requests of a plan to the lab's target, and reads the stock. A plan
+// with a Path sells nothing, so each of its answers counts as a sale.
+func send(ctx context.Context, at rig.Addresses, p load.Plan) (figures, error) {
+	if err := reset(ctx, at); err != nil {
+		return figures{}, err
+	}
+	p.Target, p.Product, p.Qty = at.Target, product, 1
+	h, err := load.Run(ctx, p, nil)
+	if err != nil {
+		return figures{}, err
+	}
+	for i := range h.Ops {
+		if p.Path != "" && h.Ops[i].Status == http.StatusOK {
+			h.Ops[i].Outcome = history.OK
 		}
 	}
-	if len(seconds) == 0 {
-		return 0
-	}
-	slices.Sort(seconds)
-	return seconds[len(seconds)/2]
+	return summarise(ctx, at, h)
+}
+
+// forLength sends the requests of a plan for the length of a measurement.
+func (b *bench) forLength(ctx context.Context, at rig.Addresses, p load.Plan) (figures, error) {
+	p.Loops, p.Length = load.MaxRequests/p.Clients, b.length
+	return send(ctx, at, p)
+}
+
+func reset(ctx context.Context, at rig.Addresses) error {
+	_, err := replica(at).ResetStock(ctx, product, fullStock)
+	return err
+}
+
+// summarise computes the figures of a history with the stock that is left.
+func summarise(ctx context.Context, at rig.Addresses, h history.History) (figures, error) {
+	left, err := replica(at).Count(ctx, h.Strategy, product)
+	return figures{Result: report.Summarise(h, report.Setup{Stock: fullStock, Qty: 1, Remaining: &left})}, err
+}
+
+func replica(at rig.Addresses) api.Client {
+	return api.Client{Base: at.Replicas[0], Token: at.Token, HTTP: api.Direct()}
 }

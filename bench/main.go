@@ -1,11 +1,13 @@
 // Command bench compares this repository's locks with those of other libraries, and the service
-// with the same critical section written directly on the drivers. It measures all candidates in
-// turn on one machine. Compare only figures of the same run.
+// with the same strategies without HTTP. It measures all candidates in turn on one machine. Compare
+// only figures of the same run.
 package main
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,42 +15,34 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
+
+	"oversell/lab/backend"
+	"oversell/lab/rig"
 )
 
-// volume is the number of clients, and the number of requests that each client sends.
-type volume struct{ clients, loops int }
-
-// targets are the wanted ratios of the service to the direct loop. A p99 (in ms) of 0 means any.
-var targets = []struct {
-	strategy string
-	ratio    float64
-	p99      float64
-}{
-	{"for-update", 0.8, 0},
-	{"redis", 0.8, 150},
-	{"zk", 0.8, 400},
-}
-
 func main() {
-	binary := flag.String("binary", "../bin/oversell", "the `PROGRAM` to measure")
-	rounds := flag.Int("rounds", 5, "rounds; every candidate runs once in each")
-	clients := flag.Int("clients", 100, "clients of the service")
-	loops := flag.Int("loops", 50, "requests of each client")
-	length := flag.Duration("length", 3*time.Second, "duration of a measurement that has no number of requests")
-	only := flag.String("only", "", "measure `PART` only: locks, shop, service, waiters, questions, page or traces")
-	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`; empty means no file")
-	worker := flag.String("worker", "", "for internal use: be one process that sells under this lock")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if *worker != "" {
-		fail(work(ctx, *worker, os.Stdin, os.Stdout))
+	if len(os.Args) == 3 && os.Args[1] == "reap" { // the process that ends leftover servers; see package rig
+		fail(rig.Reap(os.Args[2], os.Stdin, os.Stdout))
 		return
 	}
+	var b bench
+	flag.StringVar(&b.binary, "binary", "../bin/oversell", "the `PROGRAM` to measure")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds; every candidate runs once in each")
+	flag.IntVar(&b.clients, "clients", 100, "number of clients that buy at the same time")
+	flag.DurationVar(&b.length, "length", 3*time.Second, "duration of a measurement")
+	only := flag.String("only", "",
+		"measure only these `PARTS`, separated by commas: service, locks, shop, waiters, questions, traces")
+	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`; empty means no file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	var text bytes.Buffer
-	b := bench{rounds: *rounds, out: io.MultiWriter(os.Stdout, &text), load: volume{*clients, *loops}, length: *length}
-	fail(b.run(ctx, *binary, *only))
+	b.out = io.MultiWriter(os.Stdout, &text)
+	fail(b.run(ctx, *only))
 	if *file != "" {
 		fail(os.WriteFile(*file, text.Bytes(), 0o644))
 	}
@@ -62,47 +56,84 @@ func fail(err error) {
 }
 
 type bench struct {
-	lab    lab
-	rounds int
-	load   volume
-	length time.Duration
-	out    io.Writer
+	binary  string // the path of oversell, for the replicas
+	at      rig.Addresses
+	rounds  int
+	clients int
+	length  time.Duration
+	out     io.Writer
+}
+
+// part is a section of the results.
+type part struct {
+	name    string
+	measure func(context.Context) error
+}
+
+// chosen returns the parts with the names in only, or all parts.
+func (b *bench) chosen(only string) ([]part, error) {
+	all := []part{
+		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks},
+		{"waiters", b.waiters}, {"questions", b.questions}, {"traces", b.traces},
+	}
+	if only == "" {
+		return all, nil
+	}
+	var parts []part
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-only %q: there is no part %q", only, name)
+		}
+		parts = append(parts, all[i])
+	}
+	return parts, nil
 }
 
 // run starts a lab, makes the measurements, and writes the results.
-func (b bench) run(ctx context.Context, binary, only string) error {
-	binary, err := filepath.Abs(binary)
+func (b *bench) run(ctx context.Context, only string) (err error) {
+	parts, err := b.chosen(only)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if b.lab, err = startLab(ctx, binary); err != nil {
+	if b.binary, err = filepath.Abs(b.binary); err != nil {
 		return err
 	}
-	defer b.lab.close()
-	b.printf("# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s. Lab ready after %.1f s.\n\n", time.Now().Format(time.DateOnly),
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.lab.versions(ctx), time.Since(began).Seconds())
-	for _, part := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks}, {"waiters", b.waiters}, {"questions", b.questions}, {"page", b.page}, {"traces", b.traces},
-	} {
-		if only != "" && only != part.name {
-			continue
-		}
-		if err := part.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+	began := time.Now()
+	lab, err := rig.Start(ctx, b.lab())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	b.at = lab.Addresses()
+	versions := map[string]string{}
+	backend.Versions(ctx, versions, b.at.MySQL, b.at.Redis, b.at.Zookeeper, b.at.Etcd)
+	b.printf("# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s, Redis %s. Lab ready after %.1f s.\n\n",
+		time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
+		versions["mysql"], versions["redis"], time.Since(began).Seconds())
+	for _, p := range parts {
+		if err := p.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return nil
 }
 
-func (b bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
+// lab is the lab of `oversell lab`, on free ports.
+func (b *bench) lab() rig.Config {
+	cfg := rig.FullLab(b.binary, rand.Text())
+	cfg.Ports = rig.Ports{}
+	cfg.OnExit = func(e rig.Exit) {
+		fmt.Fprintf(os.Stderr, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
+	}
+	return cfg
+}
+
+func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
 // inTurn measures every candidate once in each round. Other load on the machine then affects all
 // candidates. A round takes minutes, so it reports each measurement on standard error.
-func inTurn[T comparable](b bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
+func inTurn[T comparable](b *bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
 	all := map[T][]figures{}
 	for round := range b.rounds {
 		for _, c := range candidates {
@@ -110,45 +141,10 @@ func inTurn[T comparable](b bench, candidates []T, measure func(T) (figures, err
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d of %d: %v: %.0f a second, p99 %.1f ms\n", round+1, b.rounds, c, f.perSecond, f.p99)
+			fmt.Fprintf(os.Stderr, "round %d of %d: %v: %.0f a second, p99 %.1f ms\n",
+				round+1, b.rounds, c, rate(f), f.P99MS)
 			all[c] = append(all[c], f)
 		}
 	}
 	return all, nil
-}
-
-// service compares the service behind nginx with the direct loops.
-func (b bench) service(ctx context.Context) error {
-	b.printf("## The service\n\n%d clients x %d requests through nginx, and the same loop directly on the drivers in %d processes without HTTP; %d rounds of each in turn, medians.\n\n",
-		b.load.clients, b.load.loops, processes, b.rounds)
-	b.printf("| strategy | direct /s | service /s | ratio | wanted | direct p99 ms | service p99 ms | wanted |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, target := range targets {
-		measured, err := inTurn(b, []string{"direct", "service"}, func(side string) (f figures, err error) {
-			if side == "direct" {
-				f, err = b.direct(ctx, target.strategy)
-			} else {
-				f, err = b.lab.run(ctx, target.strategy, b.load)
-			}
-			if err == nil && f.lost != 0 {
-				err = fmt.Errorf("%d lost updates: the rates cannot be compared", f.lost)
-			}
-			return f, err
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", target.strategy, err)
-		}
-		direct, service := measured["direct"], measured["service"]
-		b.printf("| %s | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %s |\n", target.strategy, median(direct, rate), median(service, rate),
-			median(service, rate)/median(direct, rate), target.ratio, median(direct, p99), median(service, p99), orDash("%.0f", target.p99))
-	}
-	b.printf("\n")
-	return b.lab.memory(ctx, b.out, 80)
-}
-
-// orDash formats a target. For 0, which means no target, it returns a dash.
-func orDash(format string, target float64) string {
-	if target == 0 {
-		return "-"
-	}
-	return fmt.Sprintf(format, target)
 }

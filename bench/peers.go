@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -19,26 +16,36 @@ import (
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+
+	"oversell/api"
+	"oversell/lab/rig"
+	"oversell/locks"
 )
 
-// peers returns loops with the locks of other libraries, used as their documentation shows. They
-// have the same lease as our locks, and enough attempts to get the lock.
-func peers() map[string]loop {
-	return map[string]loop{
-		serial: func(_ context.Context, l lab) (deduct, func(), error) {
-			var mutex sync.Mutex
-			return with(l, func(ctx context.Context, db *sql.DB) error {
-				mutex.Lock()
-				defer mutex.Unlock()
-				return sell(ctx, db, plainRead, nil)
-			}, func() {})
-		},
-		update: updateAlone,
-		unguarded: func(_ context.Context, l lab) (deduct, func(), error) {
-			return with(l, func(ctx context.Context, db *sql.DB) error { return sell(ctx, db, plainRead, nil) }, func() {})
-		},
-		"redsync, 1 node":      func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis[:1]) },
-		"redsync, 5 nodes":     func(_ context.Context, l lab) (deduct, func(), error) { return redsyncOn(l, l.Redis) },
+// peer connects to the servers. It returns a lock of another library, and a function that ends it.
+type peer func(rig.Addresses) (lock acquire, end func(), err error)
+
+// acquire acquires the lock of another library, and returns its release.
+type acquire func(ctx context.Context, key string) (release func(context.Context) error, err error)
+
+// Card returns an empty card: the lock is no strategy of the service.
+func (acquire) Card() api.Card { return api.Card{} }
+
+// Acquire makes a locks.Locker of the library's lock.
+func (a acquire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+	release, err := a(ctx, r.Key)
+	if err != nil {
+		return nil, err
+	}
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Release: release}), nil
+}
+
+// peers returns the locks of other libraries, used as their documentation shows. They have the same
+// lease as our locks, and enough attempts to get the lock.
+func peers() map[string]peer {
+	return map[string]peer{
+		"redsync, 1 node":      func(at rig.Addresses) (acquire, func(), error) { return redsyncOn(at.Redis[:1]) },
+		"redsync, 5 nodes":     func(at rig.Addresses) (acquire, func(), error) { return redsyncOn(at.Redis) },
 		"bsm/redislock, 1 ms":  bsm(time.Millisecond),
 		"bsm/redislock, 50 ms": bsm(50 * time.Millisecond),
 		"rueidislock":          rueidisLock,
@@ -47,19 +54,10 @@ func peers() map[string]loop {
 	}
 }
 
-// with connects to MySQL, and returns a deduct that calls sellOne.
-func with(l lab, sellOne func(context.Context, *sql.DB) error, end func()) (deduct, func(), error) {
-	db, err := open(l.MySQL)
-	if err != nil {
-		return nil, nil, err
-	}
-	return func(ctx context.Context) error { return sellOne(ctx, db) }, func() { end(); _ = db.Close() }, nil
-}
-
 // many is more attempts to get a lock than a client needs in a measurement.
 const many = 1_000_000
 
-func redsyncOn(l lab, urls []string) (deduct, func(), error) {
+func redsyncOn(urls []string) (acquire, func(), error) {
 	clients, err := dial(urls)
 	if err != nil {
 		return nil, nil, err
@@ -69,99 +67,88 @@ func redsyncOn(l lab, urls []string) (deduct, func(), error) {
 		pools = append(pools, goredis.NewPool(client))
 	}
 	sync := redsync.New(pools...)
-	return with(l, func(ctx context.Context, db *sql.DB) error {
-		m := sync.NewMutex("bench", redsync.WithExpiry(lease), redsync.WithTries(many))
-		if err := m.LockContext(ctx); err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		return sellAnd(ctx, db, func() error {
+	return func(ctx context.Context, key string) (func(context.Context) error, error) {
+		m := sync.NewMutex(key, redsync.WithExpiry(lease), redsync.WithTries(many))
+		return func(ctx context.Context) error {
 			_, err := m.UnlockContext(ctx)
 			return err
-		})
-	}, func() { hangUp(clients) })
+		}, m.LockContext(ctx)
+	}, func() { hangUp(clients) }, nil
 }
 
-func bsm(every time.Duration) loop {
-	return func(_ context.Context, l lab) (deduct, func(), error) {
-		clients, err := dial(l.Redis[:1])
+func bsm(every time.Duration) peer {
+	return func(at rig.Addresses) (acquire, func(), error) {
+		clients, err := dial(at.Redis[:1])
 		if err != nil {
 			return nil, nil, err
 		}
 		locker := redislock.New(clients[0])
-		return with(l, func(ctx context.Context, db *sql.DB) error {
+		return func(ctx context.Context, key string) (func(context.Context) error, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
-			lock, err := locker.Obtain(ctx, "bench", lease, &redislock.Options{RetryStrategy: redislock.LinearBackoff(every)})
-			if err != nil {
-				return fmt.Errorf("obtain: %w", err)
-			}
-			return sellAnd(ctx, db, func() error { return lock.Release(ctx) })
-		}, func() { hangUp(clients) })
+			lock, err := locker.Obtain(ctx, key, lease, &redislock.Options{RetryStrategy: redislock.LinearBackoff(every)})
+			return lock.Release, err
+		}, func() { hangUp(clients) }, nil
 	}
 }
 
 // rueidisLock learns of a release by the invalidation messages of client-side caching.
-func rueidisLock(_ context.Context, l lab) (deduct, func(), error) {
-	options, err := redis.ParseURL(l.Redis[0])
+func rueidisLock(at rig.Addresses) (acquire, func(), error) {
+	options, err := redis.ParseURL(at.Redis[0])
 	if err != nil {
 		return nil, nil, err
 	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{options.Addr}, Username: options.Username, Password: options.Password},
-		KeyMajority:  1, KeyValidity: lease, NoLoopTracking: true,
+		ClientOption: rueidis.ClientOption{
+			InitAddress: []string{options.Addr}, Username: options.Username, Password: options.Password,
+		},
+		KeyMajority: 1, KeyValidity: lease, NoLoopTracking: true,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return with(l, func(ctx context.Context, db *sql.DB) error {
-		held, unlock, err := locker.WithContext(ctx, "bench")
-		if err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		return sellAnd(held, db, func() error { unlock(); return nil })
-	}, locker.Close)
+	return func(ctx context.Context, key string) (func(context.Context) error, error) {
+		_, unlock, err := locker.WithContext(ctx, key)
+		return func(context.Context) error { unlock(); return nil }, err
+	}, locker.Close, nil
 }
 
 // zooKeeperLock creates a new Lock for each sale, because clients must not share a Lock.
-func zooKeeperLock(_ context.Context, l lab) (deduct, func(), error) {
-	conn, _, err := zk.Connect(l.ZooKeeper, session, zk.WithLogInfo(false))
+func zooKeeperLock(at rig.Addresses) (acquire, func(), error) {
+	conn, _, err := zk.Connect(at.Zookeeper, session, zk.WithLogInfo(false))
 	if err != nil {
 		return nil, nil, err
 	}
-	return with(l, func(ctx context.Context, db *sql.DB) error {
-		lock := zk.NewLock(conn, "/bench-peer", zk.WorldACL(zk.PermAll))
-		if err := lock.Lock(); err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		return sellAnd(ctx, db, lock.Unlock)
-	}, conn.Close)
+	return func(_ context.Context, key string) (func(context.Context) error, error) {
+		lock := zk.NewLock(conn, "/bench/"+key, zk.WorldACL(zk.PermAll))
+		return func(context.Context) error { return lock.Unlock() }, lock.Lock()
+	}, conn.Close, nil
 }
 
 // concurrencyMutex gives each client its own session. Clients that share a session would also share
 // its key in the queue, and so the lock.
-func concurrencyMutex(_ context.Context, l lab) (deduct, func(), error) {
-	client, err := etcd.New(etcd.Config{Endpoints: l.Etcd, Logger: zap.NewNop()})
+func concurrencyMutex(at rig.Addresses) (acquire, func(), error) {
+	client, err := etcd.New(etcd.Config{Endpoints: at.Etcd, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, nil, err
 	}
 	idle := make(chan *concurrency.Session, 1000)
-	return with(l, func(ctx context.Context, db *sql.DB) error {
+	return func(ctx context.Context, key string) (func(context.Context) error, error) {
 		var own *concurrency.Session
 		select {
 		case own = <-idle:
 		default:
 			var err error
 			if own, err = concurrency.NewSession(client, concurrency.WithTTL(int(lease.Seconds()))); err != nil {
-				return fmt.Errorf("session: %w", err)
+				return nil, err
 			}
 		}
-		defer func() { idle <- own }()
-		lock := concurrency.NewMutex(own, "/bench-peer")
-		if err := lock.Lock(ctx); err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		return sellAnd(ctx, db, func() error { return lock.Unlock(ctx) })
-	}, func() { _ = client.Close() })
+		lock := concurrency.NewMutex(own, "/bench/"+key)
+		return func(ctx context.Context) error {
+			defer func() { idle <- own }()
+			return lock.Unlock(ctx)
+		}, lock.Lock(ctx)
+	}, func() { _ = client.Close() }, nil
 }
 
 func dial(urls []string) (clients []*redis.Client, err error) {
