@@ -78,8 +78,9 @@ func runners() map[string]runner {
 		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
 
 		// make jmeter also runs the JMeter plans in these commands, on one machine.
-		"jmeter -n -t jmeter/check-lock.jmx -l share.jtl -Jhost=10.0.0.5 -Jthreads=50 -Jshare=true":         plans,
-		"jmeter -n -t jmeter/check-lock.jmx -R 10.0.0.6,10.0.0.7 -Ghost=10.0.0.5 -Gthreads=50 -Gshare=true": plans,
+		"jmeter-server -Djava.rmi.server.hostname=load1":                                                    plans,
+		"jmeter -n -t jmeter/check-lock.jmx -l all.jtl -R load1,load2 -Ghost=lab -Gthreads=25 -Gshare=true": plans,
+		"grep -c '^[0-9]*,[0-9]*,redis,200,' all.jtl":                                                       plans,
 		"jmeter -t jmeter/compare.jmx -Jtoken=TOKEN":                                                        plans,
 		"jmeter -n -t jmeter/check-lock.jmx -l redis.jtl -Jport=8080 -Jstrategy=redis -Jtoken=TOKEN":        plans,
 	}
@@ -140,6 +141,7 @@ func runners() map[string]runner {
 
 		"bin/oversell run --target http://127.0.0.1:8080 --token TOKEN none redis":       lab,
 		"curl 'http://127.0.0.1:8080/check/lock?strategy=redis'":                         lab,
+		"curl http://127.0.0.1:8080/stock/1":                                             lab,
 		"curl -X PUT -H 'X-Lab-Token: TOKEN' 'http://127.0.0.1:8080/stock/1?count=5000'": lab,
 		"curl 'http://127.0.0.1:8080/check/lock?strategy=zk'":                            lab,
 		"curl 'http://127.0.0.1:8080/test/semaphore?permits=3&hold=1s'":                  lab,
