@@ -88,7 +88,11 @@ func (b *bench) open(name string) (all []locks.Strategy, end func(), err error) 
 		if err != nil {
 			return nil, end, err
 		}
-		strategy, ok := catalog.Strategy(cmp.Or(strategyIDs[name], name), clients)
+		var strategy locks.Strategy
+		construct, ok := catalog.ConstructorOf(cmp.Or(strategyIDs[name], name))
+		if ok {
+			strategy = construct(clients)
+		}
 		if library, other := peers()[name]; other {
 			lock, stop, err := library(b.at)
 			if err != nil {

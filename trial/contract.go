@@ -67,7 +67,7 @@ func (l Lock) CheckContract(
 		return nil, err
 	}
 	workers := &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
-		cmd := exec.Command(program, "worker") //nolint:gosec,noctx // this very program; Workers ends it
+		cmd := exec.Command(program, "worker") //nolint:noctx // this very program; Workers ends it
 		cmd.Env = append(os.Environ(), at.ServeEnv()...)
 		cmd.Env = append(cmd.Env, "ADAPTER="+l.line, "LEASE="+lease.String(), "ZK_SESSION="+lease.String())
 		return cmd

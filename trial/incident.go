@@ -53,13 +53,13 @@ type IncidentRecord struct {
 	Results  []IncidentResult `json:"results"`
 }
 
+// IncidentList and IncidentResults are files of the repository.
 const (
-	// IncidentList and IncidentResults are files of the repository.
 	IncidentList    = "docs/incidents/incidents.json"
 	IncidentResults = "docs/incidents/results.json"
-
-	incidentLimit = 2 * time.Minute // of a trial
 )
+
+const incidentLimit = 2 * time.Minute // of a trial
 
 // Incidents returns the entries of the list with these ids, or all without ids.
 func Incidents(ids []string) ([]Incident, error) {

@@ -25,7 +25,8 @@ func incidentsCommand() *cobra.Command {
 				return err
 			}
 			record, wrong, err := trial.Repeat(cmd.Context(), lab.Addresses(), chosen, cmd.OutOrStdout())
-			if err = errors.Join(err, lab.Close()); err != nil {
+			err = errors.Join(err, lab.Close())
+			if err != nil {
 				return err
 			}
 			if len(ids) == 0 {

@@ -12,7 +12,6 @@ import (
 // lock, until the contender has the lock. A holder that counts its lease from the answer still
 // believes in its lock then.
 func lateAnswer() Experiment {
-	const delay = 2 * Lease / 3
 	return Experiment{
 		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", "redis", "redlock"),
 		Title: api.Text{EN: "the answer to an acquisition is late, and the renewals do not arrive", ZH: "加锁的应答迟到，续期的命令没有到达"},

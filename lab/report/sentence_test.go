@@ -1,11 +1,11 @@
 package report_test
 
 import (
-	"oversell/api"
 	"strings"
 	"testing"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/report"
 )

@@ -195,7 +195,7 @@ func findZookeeper() (found zookeeperProgram, err error) {
 func debianJars(names ...string) (classPath string, installed bool) {
 	installed = true
 	for i, name := range names {
-		names[i] = filepath.Join("/usr/share/java", name)
+		names[i] = "/usr/share/java/" + name
 		_, absent := os.Stat(names[i])
 		installed = installed && absent == nil
 	}

@@ -45,7 +45,7 @@ func groupFrozen(pgid int) bool {
 	for _, member := range members {
 		threads, _ := procfs.AllThreads(member.PID)
 		for _, thread := range threads {
-			if stat, err := thread.Stat(); err == nil && !strings.Contains("TtZX", stat.State) {
+			if stat, err := thread.Stat(); err == nil && !strings.ContainsAny(stat.State, "TtZX") {
 				return false
 			}
 		}
@@ -78,7 +78,7 @@ func groupMembers(pgid int) (members []procfs.ProcStat, sure bool) {
 	all, err := procfs.AllProcs()
 	for _, proc := range all {
 		stat, ended := proc.Stat()
-		if ended == nil && stat.PGRP == pgid && !strings.Contains("ZX", stat.State) {
+		if ended == nil && stat.PGRP == pgid && !strings.ContainsAny(stat.State, "ZX") {
 			members = append(members, stat)
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"oversell/trial/process"
 	"sync"
 	"syscall"
 	"time"
+
+	"oversell/trial/process"
 )
 
 // Worker is a process that runs strategies for the test process. The worker process calls Work.
