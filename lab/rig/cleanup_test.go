@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"oversell/lab/rig/rigtest"
 )
 
@@ -145,13 +147,18 @@ func listens(addr string) error {
 	return err
 }
 
-// alive reports whether the process exists. Zombies, which only init can end, do not count.
+// alive reports whether the process exists. Zombies, which only init can end, do not count, unless their other
+// threads still end: until then, they have their files.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	return err != nil || !strings.Contains(string(stat), ") Z ")
+	proc, err := procfs.NewProc(pid)
+	if err != nil {
+		return true // it has just ended, or this system has no /proc
+	}
+	stat, err := proc.Stat()
+	return err != nil || stat.State != "Z" || stat.NumThreads > 1
 }
 
 // eventually waits for a condition, for a minute at most.

@@ -77,8 +77,11 @@ func membersIn(pgid int, dir string) (names []string, sure bool) {
 func groupMembers(pgid int) (members []procfs.ProcStat, sure bool) {
 	all, err := procfs.AllProcs()
 	for _, proc := range all {
-		stat, ended := proc.Stat()
-		if ended == nil && stat.PGRP == pgid && !strings.ContainsAny(stat.State, "ZX") {
+		stat, gone := proc.Stat()
+		// The first thread of a killed program can be a zombie while its other threads still end. Until then, the
+		// program has its files.
+		ended := strings.ContainsAny(stat.State, "ZX") && stat.NumThreads <= 1
+		if gone == nil && stat.PGRP == pgid && !ended {
 			members = append(members, stat)
 		}
 	}
