@@ -73,8 +73,12 @@ type part struct {
 // chosen returns the parts with the names in only, or all parts.
 func (b *bench) chosen(only string) ([]part, error) {
 	all := []part{
-		{"service", b.service}, {"locks", b.locks}, {"shop", b.withoutLocks},
-		{"waiters", b.waiters}, {"questions", b.questions}, {"traces", b.traces},
+		{"service", b.service},
+		{"locks", b.locks},
+		{"shop", b.withoutLocks},
+		{"waiters", b.waiters},
+		{"questions", b.questions},
+		{"traces", b.traces},
 	}
 	if only == "" {
 		return all, nil
