@@ -51,11 +51,15 @@ type Watcher interface {
 	Loaded(results []report.Result)
 }
 
-// KnownHazards rejects a hazard that a trial does not have.
+// KnownHazards rejects a hazard that a trial does not have. A trial also has the load, which is no hazard.
 func KnownHazards(hazards []string) error {
+	return known(slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == loadHazard }))
+}
+
+func known(hazards []string) error {
 	for _, hazard := range hazards {
-		if known := experiment.Hazards(); hazard != loadHazard && !slices.Contains(known, hazard) {
-			return &suggest.Unknown{Kind: "hazard", Name: hazard, Known: known}
+		if all := experiment.Hazards(); !slices.Contains(all, hazard) {
+			return &suggest.Unknown{Kind: "hazard", Name: hazard, Known: all}
 		}
 	}
 	return nil
@@ -71,7 +75,7 @@ func (j *Judge) Select(hazards []string) error {
 	for _, b := range j.Lock.Hello.Breaks {
 		claimed = append(claimed, string(b.Hazard))
 	}
-	if err := KnownHazards(claimed); err != nil {
+	if err := known(claimed); err != nil {
 		return fmt.Errorf("the hello of the adapter: %w", err)
 	}
 	if err := KnownHazards(hazards); err != nil {
