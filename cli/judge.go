@@ -136,7 +136,7 @@ func startTrial(ctx context.Context, j *trial.Judge, replicas int, quiet bool, e
 // try puts a lock on trial, prints the verdicts, and closes the lab.
 func try(
 	ctx context.Context, j *trial.Judge, lab *rig.Rig, store *experiment.ResultStore, w *trialWatcher,
-) (trial.Verdict, error) {
+) (trial.Report, error) {
 	h := j.Lock.Hello
 	_, _ = fmt.Fprintf(w.Out, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	v, err := j.Try(ctx, lab, store, w)

@@ -38,7 +38,7 @@ func judge(t *testing.T, args ...string) (text string, status int) {
 }
 
 // judged puts a lock on trial, and returns its verdict besides.
-func judged(t *testing.T, args ...string) (v trial.Verdict, text string, status int) {
+func judged(t *testing.T, args ...string) (v trial.Report, text string, status int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "verdict.json")
 	text, status = judge(t, append([]string{"judge", "-q", "--json", file}, args...)...)

@@ -39,7 +39,7 @@ type trialState struct {
 	Output string // what the commands have printed
 	Chosen int    // the option that the class has predicted, from 1; 0 means none
 	Right  int    // the option that was right in the last run; 0 before it
-	Said   []course.Verdict
+	Said   []course.Sentence
 	Lang   string // of the output
 	// MissingServers means that a command needs a lab of its own, and this machine lacks the servers.
 	MissingServers bool

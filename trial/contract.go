@@ -23,7 +23,7 @@ const (
 )
 
 // Contract has the outcomes of the checks.
-type Contract []lockstest.Outcome
+type Contract []lockstest.CheckResult
 
 // Failed returns the number of checks that failed, and whether one of them is basic.
 func (c Contract) Failed() (n int, basic bool) {
@@ -48,7 +48,7 @@ func AnyCheck(string) bool { return true }
 // are in worker processes, each with a program of its own. A worker is the command worker of this
 // program.
 func (l Lock) CheckContract(
-	ctx context.Context, at rig.Addresses, wanted func(check string) bool, report func(lockstest.Outcome),
+	ctx context.Context, at rig.Addresses, wanted func(check string) bool, report func(lockstest.CheckResult),
 ) (outcomes Contract, err error) {
 	db, err := stock.Open(at.MySQL, 8)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l Lock) CheckContract(
 	skip := func(c lockstest.Check) bool {
 		return !wanted(c.Name) || c.Name == "amnesia" && !l.Hello.Capabilities.AdvanceFence
 	}
-	err = lockstest.Contract(ctx, cfg, checkLimit, skip, func(o lockstest.Outcome) {
+	err = lockstest.Contract(ctx, cfg, checkLimit, skip, func(o lockstest.CheckResult) {
 		outcomes = append(outcomes, o)
 		report(o)
 	})

@@ -46,7 +46,7 @@ type Watcher interface {
 	experiment.Watcher
 	// Part says what begins: the contract, the hazards or the load.
 	Part(title string)
-	Checked(o lockstest.Outcome)
+	Checked(o lockstest.CheckResult)
 	// Loaded gets the results of the load: of the lock, and of the strategy redis beside it.
 	Loaded(results []report.Result)
 }
@@ -115,7 +115,7 @@ func (j *Judge) OpenStore(folder string) (*experiment.ResultStore, error) {
 
 // Try puts the lock on trial in a lab with the settings of Lock.HazardLab: the contract first, and
 // then the hazards and the load if the contract's basic checks hold.
-func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, w Watcher) (v Verdict, err error) {
+func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, w Watcher) (v Report, err error) {
 	at, versions := lab.Addresses(), map[string]string{}
 	backend.Versions(ctx, versions, at.MySQL, at.Redis, at.Zookeeper, at.Etcd)
 	if at.Postgres != "" {
@@ -124,7 +124,7 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 		}
 	}
 	about := matrix.Now(ctx, versions, j.Command)
-	v = Verdict{Date: about.Date, Machine: about.Machine, Versions: about.Versions, Command: j.Command, Hello: j.Lock.Hello}
+	v = Report{Date: about.Date, Machine: about.Machine, Versions: about.Versions, Command: j.Command, Hello: j.Lock.Hello}
 	w.Part("The contract:")
 	if v.Contract, err = j.Lock.CheckContract(ctx, at, AnyCheck, w.Checked); err != nil {
 		return v, err

@@ -22,7 +22,7 @@ type Line struct {
 }
 
 // CheckLine describes the outcome of a check.
-func CheckLine(o lockstest.Outcome) Line {
+func CheckLine(o lockstest.CheckResult) Line {
 	if o.Failed != "" {
 		return Line{terminal.Bad, o.Check, fmt.Sprintf("the lock claims: %s. The check found: %s", o.Claimed, o.Failed)}
 	}
@@ -61,7 +61,7 @@ func (p Printer) Print(l Line) {
 }
 
 // Checked prints the outcome of a check.
-func (p Printer) Checked(o lockstest.Outcome) { p.Print(CheckLine(o)) }
+func (p Printer) Checked(o lockstest.CheckResult) { p.Print(CheckLine(o)) }
 
 // Results prints a line for each run.
 func (p Printer) Results(results []experiment.Result) {
@@ -79,7 +79,7 @@ func (p Printer) Loaded(results []report.Result) {
 }
 
 // Conclude prints the totals, and how to repeat what contradicts a claim.
-func (p Printer) Conclude(v Verdict) {
+func (p Printer) Conclude(v Report) {
 	_, _ = fmt.Fprintln(p.Out)
 	for _, line := range v.Repetitions() {
 		_, _ = fmt.Fprintln(p.Out, line)

@@ -22,7 +22,7 @@ import (
 // judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
 type judgedLibrary struct {
 	trial.Library
-	trial.Verdict
+	trial.Report
 	runs []experiment.Result
 }
 
@@ -38,7 +38,7 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(verdicts, &j.Verdict); err != nil {
+		if err := json.Unmarshal(verdicts, &j.Report); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		compressed, err := os.ReadFile(j.File(".json.gz"))
@@ -195,13 +195,13 @@ func (j judgedLibrary) write(out io.Writer) {
 	if j.Totals.Hazards > 0 {
 		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/oversell judge --hazard HAZARD -- %s`.\n", j.command())
 	} else {
-		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Verdict, j.command())
+		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Report, j.command())
 	}
 }
 
 // command returns the command of the adapter.
 func (j judgedLibrary) command() string {
-	_, command, _ := strings.Cut(j.Verdict.Command, " -- ")
+	_, command, _ := strings.Cut(j.Report.Command, " -- ")
 	return command
 }
 
@@ -230,7 +230,7 @@ func writeLibraryPages(folder string) error {
 		return err
 	}
 	for _, j := range all {
-		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.Verdict.Command}
+		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.Report.Command}
 		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error {
 			return matrix.WritePage(w, matrix.Summarise(j.runs), j.runs, about)
 		})

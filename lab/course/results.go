@@ -22,11 +22,11 @@ type Results struct {
 	byName   map[string]map[string]any // of run, by strategy
 	byGuard  map[string]map[string]any // of a scenario, by guard
 	verdicts map[string]any            // of break, by strategy
-	Verdicts []Verdict
+	Verdicts []Sentence
 }
 
-// Verdict is a sentence about one strategy or guard. Class is the CSS class of the sentence.
-type Verdict struct {
+// Sentence is a verdict about one strategy or guard. Class is the CSS class of the sentence.
+type Sentence struct {
 	api.Text
 	Class string
 }
@@ -72,7 +72,7 @@ func (r *Results) add(subcommand string, report []byte) error {
 		} else {
 			r.byName[result.Strategy] = raw[i]
 		}
-		r.Verdicts = append(r.Verdicts, Verdict{result.Sentence, result.Verdict})
+		r.Verdicts = append(r.Verdicts, Sentence{result.Sentence, result.Verdict})
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (r *Results) addVerdicts(report []byte) error {
 			r.verdicts[row.Strategy] = string(summary.Verdict)
 			word := matrix.Word(summary.Verdict)
 			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", name, hazard, word.EN, word.ZH, summary.Why.EN, summary.Why.ZH)
-			r.Verdicts = append(r.Verdicts, Verdict{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})
+			r.Verdicts = append(r.Verdicts, Sentence{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func (b *branch) copy() *branch {
 func (b *branch) last() *node { return b.path[len(b.path)-1] }
 
 // run executes the schedule of the path, and goes on to its end.
-func (b *branch) run(r executor) (o Outcome, finished bool, err error) {
+func (b *branch) run(r executor) (o Ending, finished bool, err error) {
 	b.depth = 0
 	o, finished, err = r.run(b.choose)
 	if b.last().chosen >= 0 {

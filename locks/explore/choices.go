@@ -41,7 +41,7 @@ type prefixes struct {
 }
 
 // add counts a schedule at each of its moves. Without a tree, it does nothing.
-func (p *prefixes) add(path []*node, o Outcome) {
+func (p *prefixes) add(path []*node, o Ending) {
 	if p == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (t *Tree) cut(depth int) {
 	}
 }
 
-func (t *Tree) count(o Outcome) {
+func (t *Tree) count(o Ending) {
 	t.Schedules++
 	if o.Has(LosesUpdate) {
 		t.Oversold++

@@ -21,7 +21,7 @@ const (
 func harms() []Harm { return []Harm{LosesUpdate, WaitsInVain, WaitsALease, HasTwoHolders, GivesUp} }
 
 // Has reports whether the schedule does harm of this kind.
-func (o Outcome) Has(h Harm) bool {
+func (o Ending) Has(h Harm) bool {
 	switch h {
 	case LosesUpdate:
 		return o.Oversold()
@@ -58,7 +58,7 @@ func (r *Result) count(h Harm) *int {
 
 // compare keeps the shortest schedule of the worst harm. Of several, it is the one with the first
 // choices, so the number of workers has no effect.
-func (s *search) compare(o Outcome, path []*node) {
+func (s *search) compare(o Ending, path []*node) {
 	worst := slices.IndexFunc(harms(), o.Has)
 	if worst < 0 {
 		return

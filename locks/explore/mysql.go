@@ -21,7 +21,7 @@ import (
 type executor interface {
 	// run executes one schedule. choose gets the possible moves, and returns the index of the next one,
 	// or -1 to end the schedule early.
-	run(choose func([]move) int) (o Outcome, complete bool, err error)
+	run(choose func([]move) int) (o Ending, complete bool, err error)
 	Close() error
 }
 
@@ -131,7 +131,7 @@ func (x *mysqlExecutor) Close() (err error) {
 	return errors.Join(err, x.admin.Close())
 }
 
-func (x *mysqlExecutor) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+func (x *mysqlExecutor) run(choose func([]move) int) (o Ending, complete bool, err error) {
 	s, err := x.take()
 	if err != nil {
 		return o, false, err

@@ -83,7 +83,7 @@ func (s *mysqlSchedule) close() error {
 }
 
 // run also executes the rest of a schedule that is ended early, so that all clients end.
-func (s *mysqlSchedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+func (s *mysqlSchedule) run(choose func([]move) int) (o Ending, complete bool, err error) {
 	full := fmt.Sprintf("UPDATE db_stock SET count = %d, version = 0, fence = 0 WHERE id = ?", initialCount)
 	if err := s.reset(s.product, full); err != nil {
 		return o, false, err
@@ -224,7 +224,7 @@ func (c *mysqlClient) deliver() error {
 	return c.answered()
 }
 
-func (s *mysqlSchedule) outcome() (o Outcome, err error) {
+func (s *mysqlSchedule) outcome() (o Ending, err error) {
 	s.mu.Lock()
 	s.running = false
 	s.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 	Unknown End = "got no answer" // so it may have taken a piece
 )
 
-// Outcome is the result of one schedule.
-type Outcome struct {
+// Ending is the result of one schedule.
+type Ending struct {
 	Ends []End
 	Left int
 	Two  bool // two clients held the lock at the same time
@@ -30,13 +30,13 @@ type Outcome struct {
 }
 
 // Oversold reports whether an update was lost, or a piece was taken that no client has.
-func (o Outcome) Oversold() bool {
+func (o Ending) Oversold() bool {
 	sold, unsure := o.count(Sold), o.count(Unknown)+o.count(Crashed)
 	taken := initialCount - o.Left
 	return sold > taken || taken > sold+unsure
 }
 
-func (o Outcome) count(end End) (n int) {
+func (o Ending) count(end End) (n int) {
 	for _, e := range o.Ends {
 		if e == end {
 			n++
@@ -46,7 +46,7 @@ func (o Outcome) count(end End) (n int) {
 }
 
 // String describes the outcome in one line.
-func (o Outcome) String() string {
+func (o Ending) String() string {
 	var ends []string
 	for i, e := range o.Ends {
 		ends = append(ends, letter(i)+" "+string(e))
@@ -58,7 +58,7 @@ func (o Outcome) String() string {
 	return text
 }
 
-func (x *schedule) outcome() (o Outcome, err error) {
+func (x *schedule) outcome() (o Ending, err error) {
 	x.mu.Lock()
 	o.Two, o.Left = x.two, x.row.count
 	x.mu.Unlock()

@@ -39,7 +39,7 @@ const redisServers = 3
 // run executes one schedule. choose gets the possible moves, and returns the index of the next one, or
 // -1 to end the schedule early. The clients run the code of the strategy as the replicas do, each
 // with its own connections, in a bubble with a clock of its own.
-func (r *runner) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+func (r *runner) run(choose func([]move) int) (o Ending, complete bool, err error) {
 	minis := make([]*miniredis.Miniredis, r.servers())
 	for i := range minis {
 		if minis[i], err = startRedis(); err != nil {

@@ -30,7 +30,7 @@ type schedule struct {
 	two bool
 }
 
-func (x *schedule) run(choose func([]move) int) (o Outcome, complete bool, err error) {
+func (x *schedule) run(choose func([]move) int) (o Ending, complete bool, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for i := range x.clients {

@@ -107,7 +107,7 @@ func (s *search) take() *branch {
 }
 
 // note adds a schedule to the result. It returns false if the search has failed.
-func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
+func (s *search) note(b *branch, o Ending, finished bool, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -130,7 +130,7 @@ func (s *search) note(b *branch, o Outcome, finished bool, err error) bool {
 	return true
 }
 
-func (r *Result) add(o Outcome) {
+func (r *Result) add(o Ending) {
 	r.Schedules++
 	r.Outcomes[o.String()]++
 	for _, h := range harms() {
@@ -141,7 +141,7 @@ func (r *Result) add(o Outcome) {
 }
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
-func Replay(t Scope, trail []string) (steps []Step, o Outcome, err error) {
+func Replay(t Scope, trail []string) (steps []Step, o Ending, err error) {
 	r, err := openExecutor(t)
 	if err != nil {
 		return nil, o, err

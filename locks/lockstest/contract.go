@@ -11,8 +11,8 @@ import (
 	"oversell/api"
 )
 
-// Outcome is the result of one check of a contract.
-type Outcome struct {
+// CheckResult is the result of one check of a contract.
+type CheckResult struct {
 	Check string `json:"check"`
 	// Claimed is the claim in words, or its opposite if the card denies it.
 	Claimed string `json:"claimed"`
@@ -39,7 +39,7 @@ const atOnce = 4
 // one, and then the others. It ends at the first basic check that fails. Each check may take limit.
 // Contract leaves out the checks that stop backends, and those for which skip returns true. It
 // calls report after each check, from one goroutine at a time.
-func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(Outcome)) error {
+func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(CheckResult)) error {
 	chosen := slices.DeleteFunc(Checks(), func(c Check) bool { return c.Alone || c.Claim(cfg.Card) == Silent || skip(c) })
 	slices.SortStableFunc(chosen, func(a, b Check) int { return rank(a) - rank(b) })
 	others := slices.IndexFunc(chosen, func(c Check) bool { return !isBasic(c) })
@@ -79,12 +79,12 @@ func rank(c Check) int {
 	return len(basic())
 }
 
-func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Outcome {
+func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) CheckResult {
 	began := time.Now()
 	late := fmt.Errorf("the check had no result within %v", limit)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	o := Outcome{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: isBasic(c)}
+	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: isBasic(c)}
 	if err := c.Run(limited, cfg); err != nil {
 		o.Failed = err.Error()
 		if errors.Is(err, late) {

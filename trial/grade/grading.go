@@ -100,7 +100,7 @@ func (g *grading) run(ctx context.Context, began time.Time, lab *rig.Rig) error 
 	wanted := func(check string) bool {
 		return slices.ContainsFunc(required, func(r Requirement) bool { return r.Check == check })
 	}
-	outcomes, err := g.lock.CheckContract(limited, lab.Addresses(), wanted, func(o lockstest.Outcome) {
+	outcomes, err := g.lock.CheckContract(limited, lab.Addresses(), wanted, func(o lockstest.CheckResult) {
 		g.watcher.Checked(o)
 		g.checked(o)
 	})
@@ -130,7 +130,7 @@ func (g *grading) rank(r Requirement) int {
 	return 1
 }
 
-func (g *grading) checked(o lockstest.Outcome) {
+func (g *grading) checked(o lockstest.CheckResult) {
 	f := Finding{Requirement: o.Check, Met: o.Failed == "", Checked: true, Found: api.Text{EN: o.Claimed}}
 	if o.Failed != "" {
 		f.Found.EN = o.Failed

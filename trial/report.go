@@ -15,8 +15,8 @@ import (
 	"oversell/locks/adapter"
 )
 
-// Verdict has all that a trial found about one lock.
-type Verdict struct {
+// Report has all that a trial found about one lock.
+type Report struct {
 	Date     string          `json:"date"`
 	Machine  string          `json:"machine"`
 	Versions string          `json:"versions"` // of the servers
@@ -76,13 +76,13 @@ func (t *Totals) add(s matrix.Summary) {
 }
 
 // Agrees reports whether the lock does what it claims, in each run.
-func (v Verdict) Agrees() bool {
+func (v Report) Agrees() bool {
 	lostUpdates := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict != api.Holds
 	return v.Totals.ChecksFailed+v.Totals.Contradicted+v.Totals.Inconclusive == 0 && !lostUpdates
 }
 
 // String counts the checks that failed and the verdicts of the hazards.
-func (v Verdict) String() string {
+func (v Report) String() string {
 	text, t := v.Contract.String(), v.Totals
 	if _, basic := v.Contract.Failed(); basic {
 		return text + " No hazard was injected: the other checks and the hazards need a lock that passes this check."
@@ -99,7 +99,7 @@ func (v Verdict) String() string {
 }
 
 // LoadSentence describes the load, with a ratio to the yardstick. It is empty without a load.
-func (v Verdict) LoadSentence() string {
+func (v Report) LoadSentence() string {
 	if len(v.Load) == 0 {
 		return ""
 	}
@@ -114,7 +114,7 @@ func (v Verdict) LoadSentence() string {
 }
 
 // Repetitions returns the command that repeats each run that contradicts a claim.
-func (v Verdict) Repetitions() (lines []string) {
+func (v Report) Repetitions() (lines []string) {
 	for _, r := range v.results {
 		if !r.Agrees() {
 			lines = append(lines, "Repeat "+r.Hazard+": "+r.Repeat())
@@ -124,10 +124,10 @@ func (v Verdict) Repetitions() (lines []string) {
 }
 
 // WriteJSON writes the verdict as one JSON object.
-func (v Verdict) WriteJSON(w io.Writer) error { return report.WriteLines(w, v) }
+func (v Report) WriteJSON(w io.Writer) error { return report.WriteLines(w, v) }
 
 // WritePage writes a page with the timelines of the runs.
-func (v Verdict) WritePage(w io.Writer) error {
+func (v Report) WritePage(w io.Writer) error {
 	contract := v.Contract.String()
 	for _, o := range v.Contract {
 		if o.Failed != "" {
@@ -147,7 +147,7 @@ func plain(text string) string {
 }
 
 // WriteMarkdown writes a table of the checks, and one of the hazards.
-func (v Verdict) WriteMarkdown(w io.Writer) error {
+func (v Report) WriteMarkdown(w io.Writer) error {
 	h := v.Hello
 	_, err := fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n\n%s\n", plain(h.Library), plain(h.Version), plain(h.Language),
 		v.Date, v.Machine, v.Versions, v.Command, v, v.Contract.table())
@@ -175,7 +175,7 @@ func (c Contract) table() string {
 }
 
 // table returns a Markdown table of the hazards.
-func (v Verdict) table() string {
+func (v Report) table() string {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"hazard", "verdict", "claim", "runs that failed", "why", "command"})
 	for _, row := range v.Rows {

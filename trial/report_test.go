@@ -13,7 +13,7 @@ import (
 // TestMarkdown checks that texts of a program on trial add no line, no column and no markup.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	v := trial.Verdict{
+	v := trial.Report{
 		Hello:    adapter.Hello{Library: "*x*\n# y", Version: "1"},
 		Contract: trial.Contract{{Check: "keys", Claimed: "the claim"}, {Check: "fence", Claimed: "a rise", Failed: "a|b\n`c`"}},
 		Matrix: matrix.Matrix{Hazards: []string{"pause"}, Rows: []matrix.Row{{
@@ -42,8 +42,8 @@ func TestCheckLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	p := trial.Printer{Out: &out, Lang: "en"}
-	p.Checked(lockstest.Outcome{Check: "keys", Claimed: "the claim"})
-	p.Checked(lockstest.Outcome{Check: "fence", Claimed: "a rise", Failed: "a fall"})
+	p.Checked(lockstest.CheckResult{Check: "keys", Claimed: "the claim"})
+	p.Checked(lockstest.CheckResult{Check: "fence", Claimed: "a rise", Failed: "a fall"})
 	want := "✓ keys              the claim\n✗ fence             the lock claims: a rise. The check found: a fall\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s", out.String())
