@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"oversell/lab/exercise"
 	"oversell/lab/rig"
+	"oversell/lab/terminal"
 )
 
 const exerciseLong = `Plays an exercise: two sessions, A and B, send statements to a real server, and the replies
@@ -64,11 +64,12 @@ func listExercises(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, e := range all {
-		_, _ = fmt.Fprintf(table, "%s\t%s\n", e.Name, e.Title.In(language()))
+		rows = append(rows, []string{e.Name, e.Title.In(language())})
 	}
-	return table.Flush()
+	_, err = io.WriteString(out, terminal.Columns(rows...))
+	return err
 }
 
 func language() string {

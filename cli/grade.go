@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"oversell/lab/report"
 	"oversell/lab/rig"
+	"oversell/lab/terminal"
 	"oversell/trial"
 	"oversell/trial/grade"
 )
@@ -82,12 +83,12 @@ func gradeArgs(cmd *cobra.Command, args []string) error {
 }
 
 func listGraded(out io.Writer) error {
-	lang := language()
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, e := range grade.Exercises() {
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\tdocs/exercises/%s.md\n", e.Number, e.Name, e.Title.In(lang), e.Page())
+		rows = append(rows, []string{strconv.Itoa(e.Number), e.Name, e.Title.In(language()), "docs/exercises/" + e.Page() + ".md"})
 	}
-	return t.Flush()
+	_, err := io.WriteString(out, terminal.Columns(rows...))
+	return err
 }
 
 func (f *gradeFlags) check(ctx context.Context, args []string) (err error) {

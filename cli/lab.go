@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"oversell/dash"
 	"oversell/lab/load"
 	"oversell/lab/rig"
+	"oversell/lab/terminal"
 )
 
 type labFlags struct {
@@ -250,13 +250,12 @@ func (f labFlags) announce(lab *rig.Rig, program, link string, out io.Writer) er
 
 // addressTable names the lab's addresses, and the wanted ports that others use.
 func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Ports) string {
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	row := func(name, value string, port int) {
 		if port > 0 && !strings.HasSuffix(value, fmt.Sprintf(":%d", port)) {
 			value += fmt.Sprintf("  (%d is in use)", port)
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", name, value)
+		rows = append(rows, []string{"  " + name, value})
 	}
 	row("nginx", addrs.Target, wanted.Nginx)
 	ports := slices.Concat(wanted.Replicas, make([]int, len(addrs.Replicas)))
@@ -283,8 +282,7 @@ func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Port
 	if f.traces != "" {
 		row("traces", f.traces, 0)
 	}
-	_ = table.Flush() // no error: the text is in memory
-	return text.String()
+	return terminal.Columns(rows...)
 }
 
 // labText names the lab's addresses, and commands to try.

@@ -6,12 +6,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/matrix"
 	"oversell/lab/report"
+	"oversell/lab/terminal"
 	"oversell/locks/adapter"
 )
 
@@ -162,22 +163,20 @@ func (v Report) WriteMarkdown(w io.Writer) error {
 
 // table returns a Markdown table of the checks.
 func (c Contract) table() string {
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{"check", "result", "claim, and what was found instead"})
+	rows := [][]string{{"check", "result", "claim, and what was found instead"}}
 	for _, o := range c {
 		result, found := "passed", o.Claimed
 		if o.Failed != "" {
 			result, found = "**failed**", o.Claimed+". Found: "+plain(o.Failed)
 		}
-		t.AppendRow(table.Row{o.Check, result, found})
+		rows = append(rows, []string{o.Check, result, found})
 	}
-	return t.RenderMarkdown()
+	return terminal.Markdown(text.AlignDefault, rows...)
 }
 
 // table returns a Markdown table of the hazards.
 func (v Report) table() string {
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{"hazard", "verdict", "claim", "runs that failed", "why", "command"})
+	rows := [][]string{{"hazard", "verdict", "claim", "runs that failed", "why", "command"}}
 	for _, row := range v.Rows {
 		for _, hazard := range v.Hazards {
 			s, ok := row.Summaries[hazard]
@@ -189,8 +188,8 @@ func (v Report) table() string {
 				name += " --fenced"
 			}
 			failed := fmt.Sprintf("%d of %d", s.Failed, s.Runs)
-			t.AppendRow(table.Row{name, s.Verdict, s.Claim, failed, plain(s.Why.EN), "`" + s.Command + "`"})
+			rows = append(rows, []string{name, string(s.Verdict), string(s.Claim), failed, plain(s.Why.EN), "`" + s.Command + "`"})
 		}
 	}
-	return t.RenderMarkdown()
+	return terminal.Markdown(text.AlignDefault, rows...)
 }

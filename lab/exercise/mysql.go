@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/go-sql-driver/mysql"
+
+	"oversell/lab/terminal"
 )
 
 type mysqlSession struct{ db *sql.DB }
@@ -103,22 +104,16 @@ func (s *mysqlSession) query(ctx context.Context, statement string, vertical boo
 
 // layOut prints a row for each row, or, like \G in the client, a line for each value.
 func layOut(columns []string, table [][]string, vertical bool) string {
-	var text strings.Builder
-	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	if !vertical {
-		_, _ = fmt.Fprintln(writer, strings.Join(columns, "\t"))
-	}
-	for _, row := range table {
-		if !vertical {
-			_, _ = fmt.Fprintln(writer, strings.Join(row, "\t"))
-			continue
-		}
-		for i, name := range columns {
-			_, _ = fmt.Fprintf(writer, "%s:\t%s\n", name, row[i])
+	rows := append([][]string{columns}, table...)
+	if vertical {
+		rows = nil
+		for _, row := range table {
+			for i, name := range columns {
+				rows = append(rows, []string{name + ":", row[i]})
+			}
 		}
 	}
-	_ = writer.Flush() // no error: the text is in memory
-	return strings.TrimRight(text.String(), "\n")
+	return strings.TrimRight(terminal.Columns(rows...), "\n")
 }
 
 func (s *mysqlSession) events() <-chan string { return nil }

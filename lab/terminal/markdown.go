@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"strings"
+
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -27,4 +29,25 @@ func Markdown(align text.Align, rows ...[]string) string {
 		}
 	}
 	return w.RenderMarkdown()
+}
+
+// Columns returns lines whose cells stand below each other, without a head and a frame.
+func Columns(rows ...[]string) string {
+	w := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
+	w.SetStyle(style)
+	for _, cells := range rows {
+		row := make(table.Row, len(cells))
+		for i, cell := range cells {
+			row[i] = cell
+		}
+		w.AppendRow(row)
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(w.Render()) {
+		lines.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return lines.String()
 }

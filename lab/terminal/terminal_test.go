@@ -120,3 +120,10 @@ func TestNoTerminal(t *testing.T) {
 		t.Error("a bar in a pipe")
 	}
 }
+
+func TestColumns(t *testing.T) {
+	got := Columns([]string{"  isolation", "Isolation levels"}, []string{"  锁", "a lock  "}, []string{"  none", ""})
+	if want := "  isolation  Isolation levels\n  锁         a lock\n  none\n"; got != want {
+		t.Errorf("got:\n%q", got)
+	}
+}
