@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 
@@ -74,8 +75,11 @@ func New(c Config) *Server {
 	s := &Server{Config: c, hub: hub.New(), pages: map[string]*template.Template{}, routes: http.NewServeMux()}
 	s.lifetime, s.end = context.WithCancel(context.Background())
 	s.catalogue.nginx = api.Client{Base: c.Lab.Target, Token: c.Lab.Token, HTTP: api.Direct()}
-	for _, name := range []string{"run", "break", "result", "step", "strategies", "strategy", "primitive", "try", "scenarios", "course", "lesson", "vote", "judge", "problem"} {
-		s.pages[name] = parse(name)
+	files, _ := fs.Glob(pageFiles, "pages/*.html.tmpl") // no error: the pattern is good
+	for _, file := range files {
+		if name := strings.TrimSuffix(path.Base(file), ".html.tmpl"); name != "layout" {
+			s.pages[name] = parse(name)
+		}
 	}
 	if c.Service != nil {
 		s.parseRecorded()
