@@ -2,7 +2,7 @@ package locks
 
 import "embed"
 
-// Source has the helpers with which several families of strategies sell, for display.
+// Source has the files whose functions the strategies share, for display.
 //
-//go:embed guard.go transaction.go
+//go:embed cohort.go guard.go lock.go multi.go queue.go reentrant.go release.go transaction.go
 var Source embed.FS

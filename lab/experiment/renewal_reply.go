@@ -42,17 +42,24 @@ func renewalReply() Experiment {
 func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
 	service := r.participants[0].Card.lockService()
 	links := r.bed.links(name(r.on[holder]), service)
-	// The answer to a renewal by script or UPDATE. For ZooKeeper and etcd, a heartbeat is a renewal.
-	text := map[string]string{"redis": ":1\r\n", "mysql": "Rows matched: 1"}[service]
-	heal, err := r.awaitLostReply(ctx, links, text)
+	// The answer to a renewal by script or UPDATE.
+	text, scripted := map[string]string{"redis": ":1\r\n", "mysql": "Rows matched: 1"}[service]
+	if !scripted { // for ZooKeeper and etcd, a heartbeat is a renewal
+		var each []fault.Fault
+		for _, link := range links {
+			each = append(each, fault.LostReplies(link))
+		}
+		return r.awaitLostReply(ctx, links, each)
+	}
+	heal, err := r.awaitLostReply(ctx, links, lostReplies(links, text))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		heal, err = r.awaitLostReply(ctx, links, "") // this lock is renewed by another command
+		heal, err = r.awaitLostReply(ctx, links, lostReplies(links, "")) // this lock is renewed by another command
 	}
 	return heal, err
 }
 
-func (r *round) awaitLostReply(ctx context.Context, links []*rig.Link, text string) (fault.Heal, error) {
-	heal, err := r.injectAll(ctx, lostReplies(links, text)...)
+func (r *round) awaitLostReply(ctx context.Context, links []*rig.Link, faults []fault.Fault) (fault.Heal, error) {
+	heal, err := r.injectAll(ctx, faults...)
 	if err != nil {
 		return nil, err
 	}

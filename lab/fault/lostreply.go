@@ -18,3 +18,11 @@ func LostReply(l *rig.Link, text string) Fault {
 		heal:   func(context.Context) error { return l.Restore() },
 	}
 }
+
+// LostReplies loses one reply on each open connection of a link, such as that to a heartbeat: the connection of
+// a lock may be another one than that of the replica's own session. [Fault.Inject] only arms the fault.
+func LostReplies(l *rig.Link) Fault {
+	f := LostReply(l, "")
+	f.inject = func(context.Context) error { return l.LoseReplies() }
+	return f
+}

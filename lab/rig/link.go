@@ -57,25 +57,45 @@ func (l *Link) Reset() error {
 
 // LoseReply drops the next reply that contains text, and ends its connection. The server has
 // executed the request by then. An empty text means any reply, even to a heartbeat.
-func (l *Link) LoseReply(text string) error {
+func (l *Link) LoseReply(text string) error { return l.lose(&loss{Text: text}) }
+
+// LoseReplies drops the next reply on each open connection, even to a heartbeat, and ends the connection. A client that
+// then connects again loses nothing more.
+func (l *Link) LoseReplies() error {
+	if err := l.lose(&loss{Each: true}); err != nil {
+		return err
+	}
+	time.Sleep(100 * time.Millisecond) // Toxiproxy arms the open connections in goroutines of their own
+	if armed := l.armed(); armed != nil {
+		armed.over.Store(true)
+	}
+	return nil
+}
+
+func (l *Link) lose(what *loss) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	if l.proxy.Toxics.GetToxic(lossType) != nil {
-		return fmt.Errorf("rig: %s: LoseReply is armed already: Restore the link first", l)
+		return fmt.Errorf("rig: %s: a lost reply is armed already: Restore the link first", l)
 	}
-	return l.add(lossType, lossType, "downstream", &loss{Text: text})
+	return l.add(lossType, lossType, "downstream", what)
 }
 
-// HasLostReply reports whether the reply of LoseReply was lost. Restore sets this back.
+// HasLostReply reports whether a reply of LoseReply or LoseReplies was lost. Restore sets this back.
 func (l *Link) HasLostReply() bool {
+	armed := l.armed()
+	return armed != nil && armed.lost.Load()
+}
+
+// armed returns the armed fault of LoseReply or LoseReplies, or nil.
+func (l *Link) armed() *loss {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	armed := l.proxy.Toxics.GetToxic(lossType)
-	if armed == nil {
-		return false
+	if toxic := l.proxy.Toxics.GetToxic(lossType); toxic != nil {
+		armed, _ := toxic.Toxic.(*loss) // nil is impossible: only lose adds a toxic with this name
+		return armed
 	}
-	lossy, ok := armed.Toxic.(*loss)
-	return ok && lossy.lost.Load()
+	return nil
 }
 
 // Delay delays every answer by d, in whole ms, of old and new connections. A round trip then takes

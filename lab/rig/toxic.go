@@ -45,14 +45,18 @@ func drain(stub *toxics.ToxicStub) {
 	}
 }
 
-// loss drops the first reply that contains Text on any connection, and ends that connection.
+// loss drops the first reply that contains Text, on any connection or, with Each, on each open one. It ends the
+// connection.
 type loss struct {
 	Text string `json:"text"`
+	Each bool   `json:"each"`
 	lost atomic.Bool
+	over atomic.Bool // connections that open from now on lose nothing
 }
 
 // Pipe implements [toxics.Toxic].
 func (l *loss) Pipe(stub *toxics.ToxicStub) {
+	armed := !l.over.Load()
 	for {
 		select {
 		case <-stub.Interrupt:
@@ -62,7 +66,8 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 				stub.Close()
 				return
 			}
-			if bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true) {
+			first := armed && bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true)
+			if first || armed && l.Each {
 				stub.Close()
 				drain(stub)
 				return

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,10 +53,10 @@ func follow(files fs.FS, own string) (names []string, err error) {
 				types[name] = true
 			}
 		}, func(name string) { selected[name] = true })
-		for name := range types {
-			for method, all := range p.methods[name] {
+		for _, name := range slices.Sorted(maps.Keys(types)) {
+			for _, method := range slices.Sorted(maps.Keys(p.methods[name])) {
 				if selected[method] {
-					queue = append(queue, all...)
+					queue = append(queue, p.methods[name][method]...)
 				}
 			}
 		}

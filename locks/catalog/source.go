@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,35 @@ func Source(card api.Card) ([]api.File, error) {
 	return append(files, api.File{Name: "locks/" + last, Text: string(text)}), err
 }
 
+var function = regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(`)
+
+// Contract returns the names of the files of package locks that a reader of the strategy needs: guard.go
+// for a Locker, and those with a function that the files of Source call.
+func Contract(card api.Card) (names []string, err error) {
+	files, err := Source(card)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := fs.Glob(locks.Source, "*.go")
+	for _, name := range shared {
+		text, _ := fs.ReadFile(locks.Source, name) // no error: Glob has found it
+		calls := func(f api.File) bool {
+			return name != "guard.go" && slices.ContainsFunc(function.FindAllSubmatch(text, -1), func(found [][]byte) bool {
+				return strings.Contains(f.Text, "locks."+string(found[1])+"(")
+			})
+		}
+		if name == "guard.go" && card.Locker || slices.ContainsFunc(files, calls) {
+			names = append(names, "locks/"+name)
+		}
+	}
+	return names, err
+}
+
+// connects reports whether a file of a family only connects to its servers: no strategy can be understood by it.
+func connects(name string) bool {
+	return slices.Contains([]string{"access.go", "address.go", "chroot.go", "open.go"}, name)
+}
+
 // sourceOf returns the file of a family that is named after the id, and the files that it uses.
 func sourceOf(family, id string) (files []api.File, err error) {
 	from := map[string]struct {
@@ -57,6 +87,9 @@ func sourceOf(family, id string) (files []api.File, err error) {
 		return nil, fmt.Errorf("source of %s: %w", id, err)
 	}
 	for _, name := range names {
+		if connects(name) {
+			continue
+		}
 		text, err := fs.ReadFile(from.files, name)
 		if err != nil {
 			return nil, fmt.Errorf("source of %s: %w", id, err)

@@ -52,3 +52,29 @@ func TestSource(t *testing.T) {
 		}
 	}
 }
+
+// TestContract checks which files of package locks a strategy needs, and that no strategy shows how its family connects
+// to the servers.
+func TestContract(t *testing.T) {
+	for _, card := range cards() {
+		files, err := catalog.Source(card)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range files {
+			if strings.Contains(f.Text, "tls.Config") {
+				t.Errorf("%s shows %s, which connects to a server", card.ID, f.Name)
+			}
+		}
+		want, ok := map[string][]string{
+			"atomic":       nil,
+			"for-update":   {"locks/transaction.go"},
+			"redis":        {"locks/guard.go", "locks/lock.go", "locks/queue.go", "locks/reentrant.go", "locks/release.go"},
+			"cohort-redis": {"locks/cohort.go", "locks/guard.go", "locks/lock.go", "locks/queue.go", "locks/reentrant.go", "locks/release.go"},
+		}[card.ID]
+		got, err := catalog.Contract(card)
+		if err != nil || ok && !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", card.ID, got, err, want)
+		}
+	}
+}
