@@ -205,8 +205,8 @@ func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) 
 	s.write(w, p.status, "problem", view{Lang: language(r), Title: bilingual("This did not work", "没有成功"), Data: p.Text})
 }
 
-func (s *Server) showWithGroups(path, name string, title api.Text, data func(r *http.Request, groups []group) any) {
-	s.routes.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) showWithGroups(route, name string, title api.Text, data func(r *http.Request, groups []group) any) {
+	s.routes.HandleFunc("GET "+route, func(w http.ResponseWriter, r *http.Request) {
 		groups, err := s.catalogue.groups(r.Context())
 		if err != nil {
 			s.showProblem(w, r, err)

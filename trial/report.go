@@ -84,19 +84,19 @@ func (v Report) Agrees() bool {
 
 // String counts the checks that failed and the verdicts of the hazards.
 func (v Report) String() string {
-	text, t := v.Contract.String(), v.Totals
+	words, t := v.Contract.String(), v.Totals
 	if _, basic := v.Contract.Failed(); basic {
-		return text + " No hazard was injected: the other checks and the hazards need a lock that passes this check."
+		return words + " No hazard was injected: the other checks and the hazards need a lock that passes this check."
 	}
 	if t.Hazards == 0 {
-		return text
+		return words
 	}
-	text += fmt.Sprintf(" Hazards: %d survived, %d did harm; %d as claimed, %d contradict a claim, %d without a claim",
+	words += fmt.Sprintf(" Hazards: %d survived, %d did harm; %d as claimed, %d contradict a claim, %d without a claim",
 		t.Survived, t.Harmed, t.AsClaimed, t.Contradicted, t.Unclaimed)
 	if t.Inconclusive > 0 {
-		text += fmt.Sprintf("; %d inconclusive", t.Inconclusive)
+		words += fmt.Sprintf("; %d inconclusive", t.Inconclusive)
 	}
-	return text + "."
+	return words + "."
 }
 
 // LoadSentence describes the load, with a ratio to the yardstick. It is empty without a load.
@@ -105,13 +105,13 @@ func (v Report) LoadSentence() string {
 		return ""
 	}
 	lock := v.Load[0]
-	text := fmt.Sprintf("%d clients: %s; %.0f requests a second, 99%% within %.0f ms",
+	words := fmt.Sprintf("%d clients: %s; %.0f requests a second, 99%% within %.0f ms",
 		lock.Clients, report.Headline(lock).EN, lock.ThroughputPerS, lock.P99MS)
 	if len(v.Load) > 1 && v.Load[1].ThroughputPerS > 0 {
 		ratio := lock.ThroughputPerS / v.Load[1].ThroughputPerS
-		text += fmt.Sprintf("; %.2f of the requests of %s in the same lab", ratio, yardstick)
+		words += fmt.Sprintf("; %.2f of the requests of %s in the same lab", ratio, yardstick)
 	}
-	return text
+	return words
 }
 
 // Repetitions returns the command that repeats each run that contradicts a claim.
@@ -142,9 +142,9 @@ func (v Report) WritePage(w io.Writer) error {
 }
 
 // plain keeps a text of the program on trial a text: one line without markup.
-func plain(text string) string {
-	text = strings.ReplaceAll(text, "\n", " ")
-	return regexp.MustCompile("[\\\\`<*_[#]").ReplaceAllString(text, `\$0`)
+func plain(words string) string {
+	words = strings.ReplaceAll(words, "\n", " ")
+	return regexp.MustCompile("[\\\\`<*_[#]").ReplaceAllString(words, `\$0`)
 }
 
 // WriteMarkdown writes a table of the checks, and one of the hazards.
@@ -152,8 +152,8 @@ func (v Report) WriteMarkdown(w io.Writer) error {
 	h := v.Hello
 	_, err := fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n\n%s\n", plain(h.Library), plain(h.Version), plain(h.Language),
 		v.Date, v.Machine, v.Versions, v.Command, v, v.Contract.table())
-	if text := v.LoadSentence(); err == nil && text != "" {
-		_, err = fmt.Fprintf(w, "\nThe load: %s.\n", text)
+	if words := v.LoadSentence(); err == nil && words != "" {
+		_, err = fmt.Fprintf(w, "\nThe load: %s.\n", words)
 	}
 	if err == nil && len(v.Rows) > 0 {
 		_, err = fmt.Fprintf(w, "\n%s\n", v.table())
