@@ -98,10 +98,6 @@ func printCode(w io.Writer, card api.Card, screen terminal.Screen) error {
 	if err != nil {
 		return err
 	}
-	contract, err := catalog.Contract(card)
-	if err != nil {
-		return err
-	}
 	own := 0
 	for _, f := range files {
 		if strings.HasSuffix(f.Name, ".go") && path.Dir(f.Name) != "locks" {
@@ -110,7 +106,7 @@ func printCode(w io.Writer, card api.Card, screen terminal.Screen) error {
 	}
 	line := fmt.Sprintf("code       %d Go files of the strategy, in reading order", own)
 	fmt.Fprintln(w, screen.Wrap(line, 11))
-	if len(contract) > 0 {
+	if contract := catalog.Contract(card, files); len(contract) > 0 {
 		fmt.Fprintln(w, screen.Wrap("then       "+strings.Join(contract, ", "), 11))
 	}
 	for _, f := range files {

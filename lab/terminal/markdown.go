@@ -17,18 +17,18 @@ func Markdown(align text.Align, rows ...[]string) string {
 		columns = append(columns, table.ColumnConfig{Number: i + 2, Align: align})
 	}
 	w.SetColumnConfigs(columns)
-	for i, cells := range rows {
-		row := make(table.Row, len(cells))
-		for j, cell := range cells {
-			row[j] = cell
-		}
-		if i == 0 {
-			w.AppendHeader(row)
-		} else {
-			w.AppendRow(row)
-		}
+	w.AppendHeader(rowOf(rows[0]))
+	for _, cells := range rows[1:] {
+		w.AppendRow(rowOf(cells))
 	}
 	return w.RenderMarkdown()
+}
+
+func rowOf(cells []string) (row table.Row) {
+	for _, cell := range cells {
+		row = append(row, cell)
+	}
+	return row
 }
 
 // Columns returns lines whose cells stand below each other, without a head and a frame.
@@ -39,11 +39,7 @@ func Columns(rows ...[]string) string {
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
 	w.SetStyle(style)
 	for _, cells := range rows {
-		row := make(table.Row, len(cells))
-		for i, cell := range cells {
-			row[i] = cell
-		}
-		w.AppendRow(row)
+		w.AppendRow(rowOf(cells))
 	}
 	var lines strings.Builder
 	for line := range strings.Lines(w.Render()) {
