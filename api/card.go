@@ -43,6 +43,11 @@ type Card struct {
 	Reentrant bool `json:"reentrant"`
 	// Fenced means that each grant has a fencing token, higher than all earlier tokens of the key.
 	Fenced bool `json:"fenced"`
+	// SeveralLocks means that a sale holds locks of several keys, which a cluster may keep on several masters.
+	SeveralLocks bool `json:"several_locks,omitempty"`
+	// Unrepeatable means that a sale draws at random, or that each try has another effect: the same order of
+	// messages can end in another way, so it cannot be explored.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 	// Protects lists the hazards that the strategy survives, and Breaks the hazards that break it.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`

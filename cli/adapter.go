@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"oversell/locks"
 	"oversell/locks/adapter"
 	"oversell/locks/catalog"
+	"oversell/trial"
 )
 
 // adapterCommand serves a strategy of this program behind the protocol of docs/adapter.md. With it,
@@ -99,7 +99,7 @@ func (s settings) adapterEnv() []string {
 func startAdapter(ctx context.Context, s settings) (*adapter.Adapter, error) {
 	lock, err := adapter.Start(ctx, adapter.Shell(s.Adapter, "", s.adapterEnv()), os.Stderr)
 	if err != nil {
-		return nil, fmt.Errorf("--adapter %s: %w", quoted(s.Adapter), err)
+		return nil, fmt.Errorf("--adapter %s: %w", trial.Quoted(s.Adapter), err)
 	}
 	return lock, nil
 }
@@ -110,21 +110,4 @@ func sourceOf(card api.Card) ([]api.File, error) {
 		return nil, nil
 	}
 	return catalog.Source(card)
-}
-
-// adapterLine returns a line for the shell that runs the command in the current folder. One
-// argument is such a line already, more are a program with its arguments.
-func adapterLine(args []string) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	if len(args) == 0 || strings.TrimSpace(args[0]) == "" {
-		return "", errors.New("name the adapter's command after --")
-	}
-	line := args[0]
-	if len(args) > 1 {
-		line = "exec " + quotedWords(args)
-	}
-	return "cd " + quoted(dir) + " && " + line, nil
 }

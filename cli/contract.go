@@ -35,7 +35,7 @@ Exit status:
 		Args:    afterDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			lock, err := greet(ctx, args)
+			lock, err := trial.Greet(ctx, args...)
 			if err != nil {
 				return ended(ctx, usage("contract: %w", err))
 			}
@@ -53,15 +53,6 @@ Exit status:
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the result, no progress")
 	return cmd
-}
-
-// greet reads the hello of the adapter with this command.
-func greet(ctx context.Context, args []string) (trial.Lock, error) {
-	line, err := adapterLine(args)
-	if err != nil {
-		return trial.Lock{}, err
-	}
-	return trial.Greet(ctx, line, quotedWords(args))
 }
 
 func contractVerdict(out io.Writer, contract trial.Contract) error {

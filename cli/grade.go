@@ -95,7 +95,7 @@ func (f *gradeFlags) check(ctx context.Context, args []string) (err error) {
 	if f.exercise, err = grade.Find(args[0]); err != nil {
 		return err
 	}
-	if f.lock, err = greet(ctx, args[1:]); err != nil {
+	if f.lock, err = trial.Greet(ctx, args[1:]...); err != nil {
 		return err
 	}
 	return f.exercise.Suits(f.lock.Hello)

@@ -93,7 +93,7 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 	if err := trial.KnownHazards(f.hazards); err != nil {
 		return err
 	}
-	if f.judge.Lock, err = greet(ctx, args); err != nil {
+	if f.judge.Lock, err = trial.Greet(ctx, args...); err != nil {
 		return err
 	}
 	return f.judge.Select(f.hazards)

@@ -20,6 +20,7 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/terminal"
+	"oversell/trial"
 )
 
 type labFlags struct {
@@ -312,5 +313,5 @@ Look into the servers:
   oversell etcdctl get --prefix /
 
 Ctrl-C ends the lab.
-`, addrs.Target, port, quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
+`, addrs.Target, port, trial.Quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
 }

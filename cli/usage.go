@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"oversell/lab/suggest"
+	"oversell/trial"
 )
 
 func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
@@ -153,24 +154,7 @@ func commandLine(cmd *cobra.Command, args []string, without ...string) string {
 			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
 			return
 		}
-		words = append(words, "--"+f.Name, quoted(strings.Trim(f.Value.String(), "[]")))
+		words = append(words, "--"+f.Name, trial.Quoted(strings.Trim(f.Value.String(), "[]")))
 	})
 	return strings.Join(words, " ")
-}
-
-// quotedWords returns the words as one line for the shell.
-func quotedWords(words []string) string {
-	all := make([]string, len(words))
-	for i, word := range words {
-		all[i] = quoted(word)
-	}
-	return strings.Join(all, " ")
-}
-
-// quoted quotes a word for a shell, if it needs quotes.
-func quoted(word string) string {
-	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

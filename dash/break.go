@@ -315,12 +315,16 @@ func (b *breaks) change(change func()) {
 type breakWatch struct{ b *breaks }
 
 func (w breakWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
-	h, _ := hazardOf(e.Hazard)
 	w.b.change(func() {
 		w.b.now.Hazard, w.b.now.Starting = e.Hazard, false
-		w.b.now.What = api.Textf("%[1]d of %[2]d, %[3]s on %[4]d: %[5]s", "第 %[1]d/%[2]d 个，%[3]s，%[4]d 个策略：%[6]s",
-			nth, of, e.Hazard, subjects, h.Title.EN, h.Title.ZH)
+		w.b.now.What = running(e, subjects, nth, of)
 	})
+}
+
+// running describes the experiment that runs.
+func running(e experiment.Experiment, subjects, nth, of int) api.Text {
+	return api.Textf("%[1]d of %[2]d, %[3]s on %[4]d: %[5]s", "第 %[1]d/%[2]d 个，%[3]s，%[4]d 个策略：%[6]s",
+		nth, of, e.Hazard, subjects, e.Title.EN, e.Title.ZH)
 }
 
 func (w breakWatch) End(_ experiment.Experiment, results []experiment.Result, _ time.Duration) {

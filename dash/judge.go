@@ -1,25 +1,25 @@
 package dash
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
-	"oversell/lab/terminal"
+	"oversell/lab/report"
+	"oversell/lab/rig"
+	"oversell/locks/lockstest"
+	"oversell/trial"
 )
 
-// judgePage puts a lock of the class on trial: it runs oversell judge, and shows each verdict when
-// it is there.
+// judgePage puts a lock of the class on trial, and shows each verdict when it is there.
 type judgePage struct {
 	s *Server
 	// The hub's mutex protects the fields below: see hub.Send.
@@ -31,18 +31,11 @@ type judgePage struct {
 type trialOfLock struct {
 	progress
 	Command  string
-	Lines    []verdictLine
+	Lines    []trial.Line
 	Reported bool // there is a page with timelines
 }
 
-// verdictLine is a line of judge. Lines without a sign are headings and totals.
-type verdictLine struct{ Sign, Class, Name, Text string }
-
-const (
-	maxJudgeLines = 400
-	maxCommand    = 2000 // characters
-	maxReport     = 50 << 20
-)
+const maxCommand = 2000 // characters
 
 func newJudgePage(s *Server) *judgePage {
 	p := &judgePage{s: s}
@@ -100,73 +93,80 @@ func (p *judgePage) start(ctx context.Context, req request) error {
 	})
 }
 
-// judge runs oversell judge. Its exit status 1 means that a verdict contradicts a claim, and its
-// standard error explains the others.
+// judge runs a trial in a separate lab, as oversell judge does.
 func (p *judgePage) judge(ctx context.Context, command string, selected []string, lang string) (err error) {
-	folder, err := os.MkdirTemp("", "oversell-judge-")
+	j := trial.Judge{Seed: 1, Seeds: 1, Command: "oversell judge -- " + trial.Quoted(command)}
+	if j.Lock, err = trial.Greet(ctx, command); err == nil {
+		err = j.Select(selected)
+	}
+	if err != nil {
+		return badRequest("judge: %v", "judge：%v", err)
+	}
+	j.Lock.Program = p.s.Binary
+	cfg := rig.Config{Binary: p.s.Binary, Token: p.s.Lab.Token, OnExit: p.s.OnExit}
+	j.Lock.HazardLab(&cfg)
+	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	file := filepath.Join(folder, "verdict.html")
-	args := []string{"judge", "--quiet", "--html", file}
-	if len(selected) > 0 {
-		args = append(args, "--hazard", strings.Join(selected, ","))
-	}
-	const wide = 5000 // columns, so that no line is folded
-	cmd := p.s.runner(lang, nil).Process(ctx, wide, append(args, "--", command)...)
-	cmd.Args[0] = "oversell" // in the command lines of the report
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	v, err := p.try(ctx, &j, lab, lang)
+	if err = errors.Join(err, lab.Close()); err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	for _, line := range append(v.Repetitions(), v.String(), v.LoadSentence()) {
+		p.add(trial.Line{Text: line})
 	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		p.add(lines.Text())
-	}
-	err = cmd.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() != 1 {
-		return badRequest("%s", "%s", strings.TrimSpace(strings.TrimPrefix(problems.String(), "oversell: ")))
-	}
-	return p.keepReport(file)
-}
-
-func (p *judgePage) add(line string) {
-	p.change(func() {
-		if len(p.now.Lines) < maxJudgeLines && strings.TrimSpace(line) != "" {
-			p.now.Lines = append(p.now.Lines, verdictLineOf(line))
-		}
-	})
-}
-
-// verdictLineOf reads "✓ crash      safe: ...".
-func verdictLineOf(line string) verdictLine {
-	sign, rest, _ := strings.Cut(line, " ")
-	class := map[string]string{terminal.Good: "safe", terminal.Bad: "harm", terminal.Costly: "cost", terminal.Inconclusive: "doubt"}[sign]
-	if class == "" {
-		return verdictLine{Text: line}
-	}
-	name, text, _ := strings.Cut(rest, "  ")
-	return verdictLine{Sign: sign, Class: class, Name: name, Text: strings.TrimSpace(text)}
-}
-
-func (p *judgePage) keepReport(file string) error {
-	text, err := os.ReadFile(file) //nolint:gosec // written by judge in our own folder
-	if errors.Is(err, os.ErrNotExist) || len(text) > maxReport {
+	if len(v.Rows) == 0 {
 		return nil // a lock that fails a basic check has no timelines
 	}
-	if err != nil {
+	var page bytes.Buffer
+	if err := v.WritePage(&page); err != nil {
 		return err
 	}
-	p.change(func() { p.report, p.now.Reported = text, true })
+	p.change(func() { p.report, p.now.Reported = page.Bytes(), true })
 	return nil
+}
+
+func (p *judgePage) try(ctx context.Context, j *trial.Judge, lab *rig.Rig, lang string) (v trial.Report, err error) {
+	store, err := j.OpenStore("")
+	if err != nil {
+		return v, err
+	}
+	return j.Try(ctx, lab, store, judgeWatch{p, lang})
+}
+
+// judgeWatch shows each verdict of a trial in the language of the page that started it.
+type judgeWatch struct {
+	p    *judgePage
+	lang string
+}
+
+func (w judgeWatch) Part(title string) { w.p.add(trial.Line{Text: title}) }
+
+func (w judgeWatch) Checked(o lockstest.CheckResult) { w.p.add(trial.CheckLine(o)) }
+
+func (w judgeWatch) Loaded([]report.Result) {}
+
+func (w judgeWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
+	w.p.change(func() { w.p.now.What = running(e, subjects, nth, of) })
+}
+
+func (w judgeWatch) End(_ experiment.Experiment, results []experiment.Result, _ time.Duration) {
+	for _, r := range results {
+		w.p.add(trial.HazardLine(r, w.lang))
+	}
+}
+
+func (w judgeWatch) LeftOut(e experiment.Experiment, why error) {
+	w.p.add(trial.Line{Text: fmt.Sprintf("%s: %v", e.Hazard, why)})
+}
+
+func (p *judgePage) add(line trial.Line) {
+	p.change(func() {
+		if line.Text != "" {
+			p.now.Lines = append(p.now.Lines, line)
+		}
+	})
 }
 
 // showReport serves the page with the timelines. It has its own style, and no script.

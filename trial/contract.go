@@ -62,9 +62,11 @@ func (l Lock) CheckContract(
 	if err := migrations.Up(ctx, pool); err != nil {
 		return nil, err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+	program := l.Program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
 	workers := &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
 		cmd := exec.Command(program, "worker") //nolint:noctx // this very program; Workers ends it

@@ -16,17 +16,17 @@ import (
 
 // Line is the verdict on one check or one hazard.
 type Line struct {
-	Sign string // one of package terminal
-	Name string // of the check or the hazard
-	Text string
+	Verdict api.Verdict
+	Name    string // of the check or the hazard
+	Text    string
 }
 
 // CheckLine describes the outcome of a check.
 func CheckLine(o lockstest.CheckResult) Line {
 	if o.Failed != "" {
-		return Line{terminal.Bad, o.Check, fmt.Sprintf("the lock claims: %s. The check found: %s", o.Claimed, o.Failed)}
+		return Line{api.Broken, o.Check, fmt.Sprintf("the lock claims: %s. The check found: %s", o.Claimed, o.Failed)}
 	}
-	return Line{terminal.Good, o.Check, o.Claimed}
+	return Line{api.Safe, o.Check, o.Claimed}
 }
 
 // HazardLine describes a run of a hazard in a language, en or zh.
@@ -38,7 +38,7 @@ func HazardLine(r experiment.Result, lang string) Line {
 	if cause := matrix.Cause(r, lang); cause != "" {
 		text += api.Text{EN: ": ", ZH: "："}.In(lang) + cause
 	}
-	return Line{matrix.Sign(r.Verdict), strings.Replace(r.Name(), r.Strategy, r.Hazard, 1), text}
+	return Line{r.Verdict, strings.Replace(r.Name(), r.Strategy, r.Hazard, 1), text}
 }
 
 // nameWidth is the width of the names of checks and of most hazards.
@@ -55,9 +55,9 @@ func (p Printer) Part(title string) { _, _ = fmt.Fprintln(p.Out, "\n"+title) }
 
 // Print prints a line in the colour of its sign, and folds it to the width of the terminal.
 func (p Printer) Print(l Line) {
-	screen := terminal.Of(p.Out)
-	text := screen.Wrap(fmt.Sprintf("%s %-*s  %s", l.Sign, nameWidth, l.Name, l.Text), nameWidth+4)
-	_, _ = fmt.Fprintln(p.Out, screen.Paint(l.Sign, text))
+	screen, sign := terminal.Of(p.Out), matrix.Sign(l.Verdict)
+	text := screen.Wrap(fmt.Sprintf("%s %-*s  %s", sign, nameWidth, l.Name, l.Text), nameWidth+4)
+	_, _ = fmt.Fprintln(p.Out, screen.Paint(sign, text))
 }
 
 // Checked prints the outcome of a check.

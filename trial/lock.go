@@ -2,8 +2,12 @@ package trial
 
 import (
 	"context"
+	"errors"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"oversell/lab/experiment"
@@ -15,13 +19,27 @@ import (
 type Lock struct {
 	Command string // as the user typed it
 	Hello   adapter.Hello
+	Program string // oversell, whose command worker checks the contract; empty means this program
 
 	line string // for the shell
 }
 
 // Greet starts a program without any server, for its hello only. So an error in its command or in its
-// hello is found before a lab starts. The line is for the shell. The command is what reports show.
-func Greet(ctx context.Context, line, command string) (Lock, error) {
+// hello is found before a lab starts. One word is a line for the shell in the current folder, more are a
+// program with its arguments.
+func Greet(ctx context.Context, words ...string) (Lock, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return Lock{}, err
+	}
+	if len(words) == 0 || strings.TrimSpace(words[0]) == "" {
+		return Lock{}, errors.New("name the adapter's command after --")
+	}
+	line := words[0]
+	if len(words) > 1 {
+		line = "exec " + Quoted(words...)
+	}
+	line = "cd " + Quoted(dir) + " && " + line
 	program, err := adapter.Start(ctx, func() *exec.Cmd {
 		cmd := adapter.Shell(line, "", nil)()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
@@ -31,7 +49,19 @@ func Greet(ctx context.Context, line, command string) (Lock, error) {
 		return Lock{}, err
 	}
 	defer program.Close()
-	return Lock{Command: command, Hello: program.Hello(), line: line}, nil
+	return Lock{Command: Quoted(words...), Hello: program.Hello(), line: line}, nil
+}
+
+// Quoted returns the words as one line for the shell, each in quotes if it needs them.
+func Quoted(words ...string) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = word
+		if !regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
+			all[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // needsPostgres reports whether a lab for the lock needs a PostgreSQL, which other labs do not have.

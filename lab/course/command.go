@@ -188,8 +188,7 @@ func (r Runner) send(ctx context.Context, method, target string) (status int, bo
 // oversell runs the program. Its report in JSON goes to stdout, and the text for people to stderr.
 func (r Runner) oversell(ctx context.Context, c Command, results *Results) error {
 	args := r.adapt(c.Args)
-	const columns = 100
-	cmd := r.Process(ctx, columns, args...)
+	cmd := r.process(ctx, args...)
 	var report bytes.Buffer
 	cmd.Stdout, cmd.Stderr = r.Output, r.Progress
 	if slices.Contains(args, "-") {
@@ -208,15 +207,15 @@ func (r Runner) oversell(ctx context.Context, c Command, results *Results) error
 	return nil
 }
 
-// Process returns a process of the program oversell that prints lines of this many columns. It is a process
-// of its own, because the commands are in a package that neither course nor dash may import. When ctx ends,
-// it receives the signal of Ctrl-C, so that it stops its servers and adapters. After 30 seconds it is killed.
-func (r Runner) Process(ctx context.Context, columns int, args ...string) *exec.Cmd {
+// process returns a process of the program oversell. It is a process of its own, because the commands are in
+// a package that course may not import. When ctx ends, it receives the signal of Ctrl-C, so that it stops its
+// servers. After 30 seconds it is killed.
+func (r Runner) process(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, r.Program, args...) //nolint:gosec // this program, with arguments of a lesson or a teacher
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 30 * time.Second
 	language := map[string]string{"zh": "zh_CN.UTF-8"}[r.Lang]
-	cmd.Env = append(os.Environ(), "LAB_TOKEN="+r.Token, "COLUMNS="+strconv.Itoa(columns), "LC_ALL="+cmp.Or(language, "C.UTF-8"))
+	cmd.Env = append(os.Environ(), "LAB_TOKEN="+r.Token, "COLUMNS=100", "LC_ALL="+cmp.Or(language, "C.UTF-8"))
 	return cmd
 }
 

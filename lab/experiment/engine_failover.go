@@ -41,9 +41,9 @@ func failoverCluster() Experiment {
 		ZH: "主节点在复制锁之前宕机，由 Redis 集群自己换主",
 	}
 	e.group = Subject.Name // the keys of two strategies may be on two masters
-	// Its two locks may be on two masters. Then one fail-over loses one lock, and the other keeps the
+	// The locks of one sale may be on two masters. Then one fail-over loses one lock, and the other keeps the
 	// contender out. So the verdict would depend on the slots of the keys.
-	e.Applies = func(c Card) bool { return onTopology(c) && c.ID != "redis-multi" }
+	e.Applies = func(c Card) bool { return onTopology(c) && !c.SeveralLocks }
 	return e
 }
 

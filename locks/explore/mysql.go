@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +41,7 @@ func (r *runner) Close() error { return nil }
 // transactions or tables of its own.
 func OnMySQL(strategy string) (can, must bool) {
 	card, _ := cardOf(strategy)
-	must = card.Family == "mysql" || card.ID == "mutex-in-tx"
+	must = card.Family == "mysql" || card.BrokenBy(api.EarlyRelease)
 	return must || card.Family == "local", must
 }
 
@@ -55,13 +54,6 @@ func SupportsOnMySQL(t Scope) error {
 		return errors.New("explore: on a real MySQL there are no faults, only all orders of the statements")
 	}
 	return Supports(t.Strategy, t.Bounds.Fenced)
-}
-
-// unrepeatable reports whether a schedule of a strategy cannot be repeated, or whether their number is
-// infinite. skip-locked and buckets draw rows at random. In db-row-recursive, each failed try is one
-// more sale, so no try is redundant (see polls).
-func unrepeatable(strategy string) bool {
-	return slices.Contains([]string{"skip-locked", "buckets", "db-row-recursive"}, strategy)
 }
 
 const (

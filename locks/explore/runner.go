@@ -18,7 +18,7 @@ import (
 type runner struct {
 	Scope
 	build    catalog.Constructor // of the strategy
-	backends []string
+	card     api.Card
 	scripts  map[string]string
 	scale    time.Duration // how many times longer leases and waits are
 }
@@ -30,7 +30,7 @@ func newRunner(t Scope) (*runner, error) {
 	card, _ := cardOf(t.Strategy)
 	scripts, err := redislock.Scripts()
 	build, _ := catalog.ConstructorOf(t.Strategy)
-	return &runner{t, build, card.Backends, scripts, scale(card.Backends)}, err
+	return &runner{t, build, card, scripts, scale(card.Backends)}, err
 }
 
 // redisServers is the number of independent Redis for redlock. A majority of three is two.
@@ -58,14 +58,14 @@ func (r *runner) run(choose func([]move) int) (o Ending, complete bool, err erro
 	return o, complete, err
 }
 
-// servers returns the number of Redis servers. A lock on all servers needs no third one.
+// servers returns the number of Redis servers. A lock that needs all servers needs no third one.
 func (r *runner) servers() int {
 	switch {
-	case r.Strategy == "redis-multi-servers":
+	case slices.Contains(r.card.Backends, "redlock") && r.card.BrokenBy(api.MinorityLoss):
 		return 2
-	case slices.Contains(r.backends, "redlock"):
+	case slices.Contains(r.card.Backends, "redlock"):
 		return redisServers
-	case slices.Contains(r.backends, "redis"):
+	case slices.Contains(r.card.Backends, "redis"):
 		return 1
 	}
 	return 0
@@ -77,11 +77,11 @@ func Supports(strategy string, fenced bool) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("explore: there is no strategy %q", strategy)
-	case unrepeatable(strategy):
+	case card.Unrepeatable:
 		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", strategy)
 	case card.Family == "mysql" || card.Family == "local":
 	case card.Family == "zookeeper" || card.Family == "etcd":
-	case card.Family == "redis" && card.ID != "redis-stock":
+	case card.Family == "redis" && !slices.Contains(card.Protects, api.WriteBehind): // that needs tables in MySQL beside the stock in Redis
 	default:
 		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", strategy)
 	}

@@ -126,13 +126,13 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		x.close = append(x.close, c.Close)
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
-	if slices.Contains(x.backends, "zookeeper") {
+	if slices.Contains(x.card.Backends, "zookeeper") {
 		if b.ZooKeeper, err = x.zk.open(i, lease*x.scale); err != nil {
 			return err
 		}
 		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	}
-	if slices.Contains(x.backends, "etcd") {
+	if slices.Contains(x.card.Backends, "etcd") {
 		b.Etcd = x.openEtcd(i)
 		x.close = append(x.close, func() error { _ = b.Etcd.Close(); return nil }) // it returns that it is closed
 	}

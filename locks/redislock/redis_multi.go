@@ -22,7 +22,7 @@ func productAndWarehouse(key string) []string {
 
 func multiCard() api.Card {
 	return card(api.Card{
-		ID: "redis-multi", Source: "3.9.3",
+		ID: "redis-multi", Source: "3.9.3", SeveralLocks: true,
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "Redis, several keys together", ZH: "Redis 联锁（MultiLock）"},
 		Summary: api.Text{
