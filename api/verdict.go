@@ -16,5 +16,27 @@ const (
 	Inconclusive Verdict = "inconclusive" // unknown outcomes, lost events, or the check or experiment itself failed
 )
 
+// In returns the word for a verdict in a language, en or zh.
+func (v Verdict) In(lang string) string {
+	chinese := map[Verdict]string{
+		Holds: "正确", Safe: "安全", Broken: "被破坏", Stalled: "停滞", Aborted: "中断", Wasteful: "浪费", NotShown: "未显现", Inconclusive: "无法判定",
+	}
+	return Text{string(v), chinese[v]}.In(lang)
+}
+
+// Sign returns a sign for the verdict, for readers who see no colours.
+func (v Verdict) Sign() string {
+	switch v {
+	case Holds, Safe:
+		return "✓"
+	case Broken, Stalled:
+		return "✗"
+	case Aborted, Wasteful:
+		return "▲"
+	default:
+		return "?"
+	}
+}
+
 // Failed reports whether an invariant does not hold, or a hazard did harm.
 func (v Verdict) Failed() bool { return v == Broken || v == Stalled || v == Aborted || v == Wasteful }

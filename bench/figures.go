@@ -9,7 +9,7 @@ import (
 	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
 )
 
@@ -21,7 +21,7 @@ const (
 
 // figures are the results of one measurement.
 type figures struct {
-	report.Result
+	measure.Result
 	each float64 // requests to the lock's backend for each grant
 }
 
@@ -100,7 +100,7 @@ func reset(ctx context.Context, at rig.Addresses) error {
 // summarise computes the figures of a history with the stock that is left.
 func summarise(ctx context.Context, at rig.Addresses, h history.History) (figures, error) {
 	left, err := replica(at).Count(ctx, h.Strategy, product)
-	return figures{Result: report.Summarise(h, report.Setup{Stock: fullStock, Qty: 1, Remaining: &left})}, err
+	return figures{Result: measure.Summarise(h, measure.Setup{Stock: fullStock, Qty: 1, Remaining: &left})}, err
 }
 
 func replica(at rig.Addresses) api.Client {

@@ -11,10 +11,10 @@ import (
 
 	"oversell/lab/backend"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
 	"oversell/locks/catalog"
+	"oversell/view/matrix"
+	"oversell/view/terminal"
 )
 
 type breakFlags struct {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab/terminal"
 	"oversell/locks"
 	"oversell/locks/lockstest"
 	"oversell/stock"
 	"oversell/trial"
+	"oversell/view/terminal"
 )
 
 func contractCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"oversell/dash"
 	"oversell/lab/backend"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 )
 
 func dashCommand() *cobra.Command {
@@ -58,7 +58,7 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 // servePage serves the page until end is called, and serves phones on a second listener, unless it is
 // nil. end also stops the page's job and waits for it.
 func servePage(ctx context.Context, listener, phones net.Listener, c dash.Config) (end func()) {
-	c.Machine, c.Versions = report.ThisMachine(ctx), report.Versions(version)
+	c.Machine, c.Versions = measure.ThisMachine(ctx), measure.Versions(version)
 	backend.Versions(ctx, c.Versions, c.Lab.MySQL, c.Lab.Redis, c.Lab.Zookeeper, c.Lab.Etcd)
 	c.Program, _ = os.Executable() // without it, only the lessons have no commands
 	page := dash.New(c)

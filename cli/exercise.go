@@ -9,7 +9,7 @@ import (
 
 	"oversell/lab/exercise"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 const exerciseLong = `Plays an exercise: two sessions, A and B, send statements to a real server, and the replies

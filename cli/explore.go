@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
 	"oversell/locks/explore"
 	"oversell/migrations"
 	"oversell/stock"
+	"oversell/view/terminal"
 )
 
 type exploreFlags struct {

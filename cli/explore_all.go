@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
-	"oversell/lab/terminal"
 	"oversell/locks/catalog"
 	"oversell/locks/explore"
+	"oversell/view/terminal"
 )
 
 // all runs the searches of the named strategies, or of all, and compares them with the cards.

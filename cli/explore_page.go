@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
-	"oversell/lab/terminal"
 	"oversell/locks/explore"
+	"oversell/view/terminal"
 )
 
 //go:embed explore.html.tmpl

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"oversell/api"
-	"oversell/lab/terminal"
 	"oversell/locks/explore"
+	"oversell/view/terminal"
 )
 
 const (

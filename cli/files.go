@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"oversell/lab/report"
+	"oversell/view/report"
 )
 
 const toStdout = "-"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
 	"oversell/trial"
 	"oversell/trial/grade"
+	"oversell/view/terminal"
 )
 
 const gradeLong = `Starts a separate lab, and runs the command as an adapter: a student's program that offers a lock
@@ -125,7 +125,7 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json": g.WriteJSON,
-		"html": func(w io.Writer) error { return g.WritePage(w, report.ThisMachine(ctx)) },
+		"html": func(w io.Writer) error { return g.WritePage(w, measure.ThisMachine(ctx)) },
 	}, out, errOut)
 	if failed == nil && !g.Passed() {
 		return &exit{1, nil}

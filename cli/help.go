@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 // Help has 80 columns in a pipe, and never more than 100, because longer lines are hard to read.

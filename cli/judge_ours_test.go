@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"oversell/docs"
-	"oversell/lab/matrix"
+	"oversell/view/matrix"
 )
 
 // TestJudgeOurs puts our own locks on trial as adapters, and compares the verdicts with those that

@@ -19,8 +19,8 @@ import (
 	"oversell/dash"
 	"oversell/lab/load"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
 	"oversell/trial"
+	"oversell/view/terminal"
 )
 
 type labFlags struct {

@@ -8,14 +8,14 @@ import (
 
 	"oversell/lab/experiment"
 	"oversell/lab/load"
-	"oversell/lab/report"
-	"oversell/lab/terminal"
+	"oversell/lab/measure"
+	"oversell/view/terminal"
 )
 
 // runWatcher prints each verdict when its run has ended. In between it draws a bar, or prints lines
 // if the output is no terminal. The time between two lines grows.
 type runWatcher struct {
-	verdict func(report.Result) error // nil prints none
+	verdict func(measure.Result) error // nil prints none
 	lines   io.Writer
 	bar     *terminal.Bar // nil means lines
 	failed  error         // of verdict
@@ -50,7 +50,7 @@ func (w *runWatcher) Progress(p load.Progress) {
 	_, _ = fmt.Fprintf(w.lines, "%s: %d of %d requests, %d sold, %d failed\n", w.strategy, p.Done, p.Total, p.Sold, p.Failed)
 }
 
-func (w *runWatcher) End(r report.Result) {
+func (w *runWatcher) End(r measure.Result) {
 	w.close()
 	if w.verdict != nil {
 		w.failed = errors.Join(w.failed, w.verdict(r))

@@ -19,12 +19,13 @@ import (
 	"oversell/lab/comparison"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
 	"oversell/lab/suggest"
-	"oversell/lab/terminal"
 	"oversell/locks/catalog"
+	"oversell/view/report"
+	"oversell/view/terminal"
 )
 
 // defaultToken is the token of a lab that Docker runs.
@@ -198,7 +199,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 // openLab adds the lab's address and token to the plan. It starts a lab unless the user names one.
 func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
 	p := &f.plan
-	p.Machine, p.Versions = report.ThisMachine(ctx), report.Versions(version)
+	p.Machine, p.Versions = measure.ThisMachine(ctx), measure.Versions(version)
 	if p.Seed == 0 {
 		p.Seed = rand.Int64N(1_000_000) + 1 //nolint:gosec // an order, no secret
 	}
@@ -230,7 +231,7 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 	if len(trials) == 0 {
 		return nil
 	}
-	results := make([]report.Result, len(trials))
+	results := make([]measure.Result, len(trials))
 	histories := make([]history.History, len(trials))
 	for i, t := range trials {
 		results[i], histories[i] = t.Result, t.History
@@ -238,7 +239,7 @@ func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error 
 	text := f.files.textOutput(out, errOut)
 	screen := terminal.Of(text)
 	if len(f.plan.Sweep) > 0 {
-		curves := report.Curves(results)
+		curves := measure.Curves(results)
 		return errors.Join(
 			report.Sweep(text, curves, screen, language()),
 			report.SweepConditions(text, results, screen),
@@ -286,7 +287,7 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 	for _, name := range names {
 		lesson.Names = max(lesson.Names, len(name))
 	}
-	w.verdict = func(r report.Result) error { return lesson.Write(text, r) }
+	w.verdict = func(r measure.Result) error { return lesson.Write(text, r) }
 	return w
 }
 

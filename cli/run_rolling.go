@@ -8,7 +8,7 @@ import (
 
 	"oversell/lab/comparison"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 // drainTime is the drain of a replica behind our nginx. nginx stops sending requests to a replica

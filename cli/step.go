@@ -16,7 +16,7 @@ import (
 	"oversell/docs"
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 type stepFlags struct {

@@ -10,8 +10,8 @@ import (
 
 	"oversell/api"
 	"oversell/lab/comparison"
-	"oversell/lab/terminal"
 	"oversell/locks/catalog"
+	"oversell/view/terminal"
 )
 
 func strategiesCommand() *cobra.Command {

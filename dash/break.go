@@ -16,8 +16,8 @@ import (
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
 	"oversell/lab/rig"
+	"oversell/view/matrix"
 )
 
 // breaks is the page of the experiments, and keeps the newest result of each hazard and strategy.

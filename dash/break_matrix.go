@@ -8,7 +8,7 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
+	"oversell/view/matrix"
 )
 
 type matrixView struct {

@@ -9,7 +9,7 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/history"
-	"oversell/lab/matrix"
+	"oversell/view/matrix"
 )
 
 // TestBreaksKeepTheNewest checks that a new result replaces the older result of the same hazard and

@@ -21,9 +21,9 @@ import (
 
 	"oversell/api"
 	"oversell/dash/hub"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
+	"oversell/view/matrix"
 )
 
 //go:embed pages
@@ -49,7 +49,7 @@ type Config struct {
 	// Service takes the place of the lab in recorded mode, in which the pages show only recordings: see
 	// WriteSite. Nil means a lab.
 	Service  http.Handler
-	Machine  report.Machine
+	Machine  measure.Machine
 	Versions map[string]string
 }
 
@@ -165,7 +165,7 @@ func parse(name string) *template.Template {
 		"list":     func(items ...any) []any { return items },
 		"add":      func(a, b int) int { return a + b },
 		"markdown": markdown, "inline": inline,
-		"sign": matrix.Sign, "class": matrix.Class, "word": matrix.Word, "agreement": matrix.Agreement,
+		"class": matrix.Class, "agreement": matrix.Agreement,
 	})
 	t = template.Must(t.ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))
 	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))

@@ -13,7 +13,7 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
 	"oversell/locks/lockstest"
 	"oversell/trial"
@@ -145,7 +145,7 @@ func (w judgeWatch) Part(title string) { w.p.add(trial.Line{Text: title}) }
 
 func (w judgeWatch) Checked(o lockstest.CheckResult) { w.p.add(trial.CheckLine(o)) }
 
-func (w judgeWatch) Loaded([]report.Result) {}
+func (w judgeWatch) Loaded([]measure.Result) {}
 
 func (w judgeWatch) Begin(e experiment.Experiment, subjects, nth, of int) {
 	w.p.change(func() { w.p.now.What = running(e, subjects, nth, of) })

@@ -13,9 +13,9 @@ import (
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
 	"oversell/lab/stepper"
-	"oversell/lab/timeline"
+	"oversell/view/matrix"
+	"oversell/view/timeline"
 )
 
 // routeRecorded adds the pages that exist only in recorded mode.

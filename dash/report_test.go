@@ -11,7 +11,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"oversell/lab/report"
+	"oversell/lab/measure"
+	"oversell/view/report"
 )
 
 // TestReport opens the page that `oversell run --html` writes, with eight strategies. It leads with
@@ -21,11 +22,11 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var few []report.Result
+	var few []measure.Result
 	if err := json.Unmarshal(text, &few); err != nil {
 		t.Fatal(err)
 	}
-	var results []report.Result
+	var results []measure.Result
 	for len(results) < 8 {
 		results = append(results, few[:2]...)
 	}

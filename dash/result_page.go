@@ -9,8 +9,8 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/timeline"
+	"oversell/view/matrix"
+	"oversell/view/timeline"
 )
 
 type resultPage struct {

@@ -11,7 +11,8 @@ import (
 	"oversell/dash/hub"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
+	"oversell/view/report"
 )
 
 // live describes the running run, or the last run.
@@ -211,7 +212,7 @@ func (l *live) follow(kind string, data []byte) {
 }
 
 // End shows the verdict on a strategy. The table of results follows when the whole plan has run.
-func (w *watch) End(r report.Result) {
+func (w *watch) End(r measure.Result) {
 	w.runs.s.hub.Send("run", func() []hub.Message {
 		w.now.Ended = &ended{r.Class(), report.Headline(r), r.ThroughputPerS, r.P99MS}
 		return []hub.Message{hub.NewMessage("ended", w.now.Ended)}

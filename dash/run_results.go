@@ -10,14 +10,15 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/history"
-	"oversell/lab/report"
+	"oversell/lab/measure"
+	"oversell/view/report"
 )
 
 const maxResults = 60
 
 type kept struct {
 	ID      int
-	Result  report.Result
+	Result  measure.Result
 	history history.History
 }
 
@@ -53,7 +54,7 @@ func (r *runs) forget(context.Context, request) error {
 // download sends the result whose number is the file's name, or all results if this name is all.
 func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
-	var results []report.Result
+	var results []measure.Result
 	var histories []history.History
 	r.s.hub.Send("run", func() []hub.Message {
 		for _, k := range r.results {

@@ -13,7 +13,7 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 )
 
 type strategyView struct {
@@ -22,9 +22,9 @@ type strategyView struct {
 	Claims        []claim
 	Explored      []api.Text // a sentence for each search of all schedules
 	Files         []codeFile
-	Others        []string       // files that run too, and that only the page Step shows; only in a site
-	Ours          *report.Result // the newest result; nil before the first run
-	Before, After string         // the previous and the next strategy in the catalogue, or empty
+	Others        []string        // files that run too, and that only the page Step shows; only in a site
+	Ours          *measure.Result // the newest result; nil before the first run
+	Before, After string          // the previous and the next strategy in the catalogue, or empty
 }
 
 type primitiveView struct {

@@ -16,7 +16,7 @@ import (
 	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/rig"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 // Incident is a public report of a fault in a lock, with a program that shows it.

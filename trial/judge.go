@@ -11,12 +11,12 @@ import (
 	"oversell/lab/comparison"
 	"oversell/lab/experiment"
 	"oversell/lab/load"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
+	"oversell/view/matrix"
 )
 
 const (
@@ -48,7 +48,7 @@ type Watcher interface {
 	Part(title string)
 	Checked(o lockstest.CheckResult)
 	// Loaded gets the results of the load: of the lock, and of the strategy redis beside it.
-	Loaded(results []report.Result)
+	Loaded(results []measure.Result)
 }
 
 // KnownHazards rejects a hazard that a trial does not have. A trial also has the load, which is no hazard.
@@ -168,13 +168,13 @@ func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.Resu
 // sendLoad sends the load to the lock, and then to the yardstick.
 func (j *Judge) sendLoad(
 	ctx context.Context, at rig.Addresses, versions map[string]string, w Watcher,
-) (results []report.Result, err error) {
+) (results []measure.Result, err error) {
 	w.Part(fmt.Sprintf("The load: %d clients on %d replicas for 5 s, and the same on the strategy %s.",
 		loadClients, len(at.Replicas), yardstick))
 	runs, err := comparison.Run(ctx, comparison.Plan{
 		Target: at.Target, Token: at.Token, Strategies: []string{adapter.ID, yardstick}, Sweep: []int{loadClients},
 		Clients: loadClients, Loops: 1, Wait: 10 * time.Second, Seed: j.Seed,
-		Machine: report.ThisMachine(ctx), Versions: versions,
+		Machine: measure.ThisMachine(ctx), Versions: versions,
 	}, unwatched{})
 	for _, r := range runs {
 		results = append(results, r.Result)
@@ -192,4 +192,4 @@ func (unwatched) Begin(string, int, int) {}
 
 func (unwatched) Progress(load.Progress) {}
 
-func (unwatched) End(report.Result) {}
+func (unwatched) End(measure.Result) {}

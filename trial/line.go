@@ -7,11 +7,12 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
-	"oversell/lab/terminal"
+	"oversell/lab/measure"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
+	"oversell/view/matrix"
+	"oversell/view/report"
+	"oversell/view/terminal"
 )
 
 // Line is the verdict on one check or one hazard.
@@ -31,7 +32,7 @@ func CheckLine(o lockstest.CheckResult) Line {
 
 // HazardLine describes a run of a hazard in a language, en or zh.
 func HazardLine(r experiment.Result, lang string) Line {
-	text := matrix.Word(r.Verdict).In(lang) + map[string]api.Text{
+	text := r.Verdict.In(lang) + map[string]api.Text{
 		"agrees":      {EN: ", as the lock claims", ZH: "，与声明一致"},
 		"contradicts": {EN: ", but the lock claims otherwise", ZH: "，与声明不符"},
 	}[matrix.Agreement(r)].In(lang)
@@ -55,7 +56,7 @@ func (p Printer) Part(title string) { _, _ = fmt.Fprintln(p.Out, "\n"+title) }
 
 // Print prints a line in the colour of its sign, and folds it to the width of the terminal.
 func (p Printer) Print(l Line) {
-	screen, sign := terminal.Of(p.Out), matrix.Sign(l.Verdict)
+	screen, sign := terminal.Of(p.Out), l.Verdict.Sign()
 	text := screen.Wrap(fmt.Sprintf("%s %-*s  %s", sign, nameWidth, l.Name, l.Text), nameWidth+4)
 	_, _ = fmt.Fprintln(p.Out, screen.Paint(sign, text))
 }
@@ -71,7 +72,7 @@ func (p Printer) Results(results []experiment.Result) {
 }
 
 // Loaded prints the verdict of the load, and a table with the strategy redis beside the lock.
-func (p Printer) Loaded(results []report.Result) {
+func (p Printer) Loaded(results []measure.Result) {
 	screen := terminal.Of(p.Out)
 	lesson := report.Lesson{Names: len(adapter.ID), Screen: screen, Lang: p.Lang}
 	_ = lesson.Write(p.Out, results[0])

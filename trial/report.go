@@ -10,22 +10,23 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
-	"oversell/lab/terminal"
+	"oversell/lab/measure"
 	"oversell/locks/adapter"
+	"oversell/view/matrix"
+	"oversell/view/report"
+	"oversell/view/terminal"
 )
 
 // Report has all that a trial found about one lock.
 type Report struct {
-	Date     string          `json:"date"`
-	Machine  string          `json:"machine"`
-	Versions string          `json:"versions"` // of the servers
-	Command  string          `json:"command"`
-	Hello    adapter.Hello   `json:"hello"`
-	Totals   Totals          `json:"totals"`
-	Contract Contract        `json:"contract"`
-	Load     []report.Result `json:"load,omitempty"` // of the lock, and of the strategy redis beside it
+	Date     string           `json:"date"`
+	Machine  string           `json:"machine"`
+	Versions string           `json:"versions"` // of the servers
+	Command  string           `json:"command"`
+	Hello    adapter.Hello    `json:"hello"`
+	Totals   Totals           `json:"totals"`
+	Contract Contract         `json:"contract"`
+	Load     []measure.Result `json:"load,omitempty"` // of the lock, and of the strategy redis beside it
 	matrix.Matrix
 
 	results []experiment.Result // with their recordings

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/matrix"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/view/matrix"
 )
 
 // TestMarkdown checks that texts of a program on trial add no line, no column and no markup.

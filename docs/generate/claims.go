@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"oversell/api"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
 	"oversell/locks/catalog"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 const recordedMatrix = "docs/matrix.json"

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"oversell/lab/comparison"
-	"oversell/lab/matrix"
 	"oversell/locks/catalog"
+	"oversell/view/matrix"
 )
 
 // compared are the strategies of the course's comparison: three of the database, two of Redis, one

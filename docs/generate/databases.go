@@ -15,9 +15,10 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/locks/catalog"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 const recordedDatabases = "docs/databases.json" // of make databases
@@ -29,7 +30,7 @@ func recordDatabases(ctx context.Context, from string) error {
 	if err != nil {
 		return err
 	}
-	machine := report.ThisMachine(ctx)
+	machine := measure.ThisMachine(ctx)
 	all := matrix.Databases{Date: time.Now().Format(time.DateOnly), Machine: machine.String()}
 	for _, folder := range folders {
 		d, err := readDatabase(folder)
@@ -88,11 +89,11 @@ func readSpeeds(folder, version string) (map[string][]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		var run []report.Result
+		var run []measure.Result
 		if err := json.Unmarshal(text, &run); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		i := slices.IndexFunc(run, func(r report.Result) bool { return r.Strategy == "atomic" && r.ThroughputPerS > 0 })
+		i := slices.IndexFunc(run, func(r measure.Result) bool { return r.Strategy == "atomic" && r.ThroughputPerS > 0 })
 		if i < 0 {
 			return nil, fmt.Errorf("%s has no throughput of atomic", file)
 		}

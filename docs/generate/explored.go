@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"oversell/api"
-	"oversell/lab/report"
 	"oversell/locks/catalog"
 	"oversell/locks/explore"
+	"oversell/view/report"
 )
 
 const recordedSearches = "docs/explored.json"

@@ -15,8 +15,8 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
 	"oversell/trial"
+	"oversell/view/matrix"
 )
 
 // libraryResults is the folder with all recordings, and a page for each library.

@@ -14,9 +14,9 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
 	"oversell/trial"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 // judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
@@ -127,7 +127,7 @@ func letter(v api.Verdict) string {
 	case api.Wasteful:
 		return "w"
 	}
-	return matrix.Sign(v)
+	return v.Sign()
 }
 
 // writeLibraryDocuments writes a document for each library, beside its verdicts.
@@ -183,14 +183,14 @@ func (j judgedLibrary) write(out io.Writer) {
 			}
 			switch {
 			case ok && s.Failed+s.Inconclusive > 0:
-				_, _ = fmt.Fprintf(out, "- %s %s: %s\n", matrix.Sign(s.Verdict), name, j.sentence(row, hazard, s))
+				_, _ = fmt.Fprintf(out, "- %s %s: %s\n", s.Verdict.Sign(), name, j.sentence(row, hazard, s))
 			case ok:
 				survived = append(survived, name)
 			}
 		}
 	}
 	if len(survived) > 0 {
-		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", matrix.Sign(api.Safe), strings.Join(survived, ", "), api.Safe)
+		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", api.Safe.Sign(), strings.Join(survived, ", "), api.Safe)
 	}
 	if j.Totals.Hazards > 0 {
 		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/oversell judge --hazard HAZARD -- %s`.\n", j.command())

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"oversell/lab/matrix"
+	"oversell/view/matrix"
 )
 
 // generated is a part of a document, between the comments <!-- name --> and <!-- /name -->.

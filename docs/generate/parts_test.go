@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"oversell/api"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 // copyDocs copies the documents into a folder, which becomes the current one.

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
 	"oversell/lab/stepper"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 // The recordings from which make site draws its pages, as compressed JSON.

@@ -15,7 +15,7 @@ import (
 	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/suggest"
 )
 
@@ -54,7 +54,7 @@ type Plan struct {
 	Seed       int64
 	// Sweep runs each strategy with each number of clients. It replaces Clients, Loops and Stock.
 	Sweep    []int
-	Machine  report.Machine
+	Machine  measure.Machine
 	Versions map[string]string
 	// The next two only describe the lab in the results: whoever starts the lab applies them.
 	Delay time.Duration // of each answer of a server to a replica
@@ -69,7 +69,7 @@ type Plan struct {
 
 // Trial is the run of one strategy.
 type Trial struct {
-	Result  report.Result
+	Result  measure.Result
 	History history.History
 	// LeftBehind says why a sale after Plan.During failed. Empty means that it sold.
 	LeftBehind string
@@ -79,7 +79,7 @@ type Trial struct {
 type Watcher interface {
 	Begin(strategy string, nth, of int)
 	Progress(load.Progress)
-	End(report.Result)
+	End(measure.Result)
 }
 
 // Validate reports the first value that is out of bounds. The error wraps ErrPlan.
@@ -235,7 +235,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	if stopped != nil && !h.Stopped {
 		return nil, stopped // nothing was sent
 	}
-	setup := report.Setup{
+	setup := measure.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync,
@@ -251,7 +251,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		}
 	}
 	setup.Warnings = warnings
-	t := &Trial{Result: report.Summarise(h, setup), History: h}
+	t := &Trial{Result: measure.Summarise(h, setup), History: h}
 	if p.During != nil && during == nil && stopped == nil {
 		t.LeftBehind = sellAtOnce(ctx, service, card.ID)
 	}

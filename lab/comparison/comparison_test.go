@@ -15,7 +15,7 @@ import (
 	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 )
 
 // fakeService gives the answers of a replica, correct or not. The tests of package cli use the real
@@ -105,7 +105,7 @@ func start(t *testing.T, s *fakeService) (*fakeService, comparison.Plan) {
 	t.Cleanup(server.Close)
 	return s, comparison.Plan{
 		Target: server.URL, Token: "a-token", Clients: 4, Loops: 5, Stock: 20, Wait: time.Second, Seed: 3,
-		Machine: report.Machine{OS: "test"}, Versions: map[string]string{"go": "test"},
+		Machine: measure.Machine{OS: "test"}, Versions: map[string]string{"go": "test"},
 	}
 }
 
@@ -128,7 +128,7 @@ func (w *recorder) Progress(p load.Progress) {
 	}
 }
 
-func (w *recorder) End(r report.Result) {
+func (w *recorder) End(r measure.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls = append(w.calls, "end "+r.Strategy)

@@ -12,7 +12,6 @@ import (
 	"github.com/expr-lang/expr"
 
 	"oversell/api"
-	"oversell/lab/matrix"
 )
 
 // Results are what the commands of a trial returned. Conditions refer to them by name.
@@ -78,7 +77,16 @@ func (r *Results) add(subcommand string, report []byte) error {
 }
 
 func (r *Results) addVerdicts(report []byte) error {
-	var of matrix.Matrix
+	var of struct {
+		Rows []struct {
+			Strategy  string
+			Fenced    bool
+			Summaries map[string]struct {
+				Verdict api.Verdict
+				Why     api.Text
+			}
+		}
+	}
 	if err := json.Unmarshal(report, &of); err != nil {
 		return fmt.Errorf("the report of break: %w", err)
 	}
@@ -89,9 +97,8 @@ func (r *Results) addVerdicts(report []byte) error {
 		}
 		for hazard, summary := range row.Summaries {
 			r.verdicts[row.Strategy] = string(summary.Verdict)
-			word := matrix.Word(summary.Verdict)
-			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", name, hazard, word.EN, word.ZH, summary.Why.EN, summary.Why.ZH)
-			r.Verdicts = append(r.Verdicts, Sentence{text, map[string]string{"safe": "holds", "harm": "broken"}[matrix.Class(summary.Verdict)]})
+			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", name, hazard, summary.Verdict, summary.Verdict.In("zh"), summary.Why.EN, summary.Why.ZH)
+			r.Verdicts = append(r.Verdicts, Sentence{text, map[string]string{api.Safe.Sign(): "holds", api.Broken.Sign(): "broken"}[summary.Verdict.Sign()]})
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 type mysqlSession struct{ db *sql.DB }

@@ -11,7 +11,7 @@ import (
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/load"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 	"oversell/lab/rig"
 )
 
@@ -67,7 +67,7 @@ type Figure struct {
 type measured struct {
 	ops    []history.Op
 	frozen history.Span
-	result report.Result
+	result measure.Result
 }
 
 func (m measured) figure(loop api.Text, p50, p99, most float64) Figure {
@@ -165,7 +165,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	case m.frozen.What == "":
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
-	m.result, m.ops = report.Summarise(run, report.Setup{}), run.Ops
+	m.result, m.ops = measure.Summarise(run, measure.Setup{}), run.Ops
 	began := run.Start.Sub(bed.rec.start)
 	for i := range m.ops {
 		op := &m.ops[i]

@@ -8,7 +8,7 @@ import (
 	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
-	"oversell/lab/report"
+	"oversell/lab/measure"
 )
 
 func TestPercentilesVerdict(t *testing.T) {
@@ -25,8 +25,8 @@ func TestPercentilesVerdict(t *testing.T) {
 		{"one request had no answer", 12, 150, api.Inconclusive, api.Inconclusive},
 	} {
 		var c Result
-		closed := measured{result: report.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}
-		open := measured{result: report.Result{P99MS: tt.open, Open: &report.Open{}}, frozen: history.Span{To: 204 * time.Millisecond}}
+		closed := measured{result: measure.Result{P99MS: tt.closed}, frozen: history.Span{To: 201 * time.Millisecond}}
+		open := measured{result: measure.Result{P99MS: tt.open, Open: &measure.Open{}}, frozen: history.Span{To: 204 * time.Millisecond}}
 		c.compare(closed, open, check.Conservation{Verdict: tt.stock})
 		if c.Verdict != tt.want || (c.Invariant == Conservation) != (tt.want == api.Broken) || !strings.Contains(c.Why.EN, "204 ms, and the p99 was 150.0 ms") {
 			t.Errorf("%s: %s %s, want %s: %s", tt.name, c.Verdict, c.Invariant, tt.want, c.Why)

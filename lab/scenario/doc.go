@@ -11,12 +11,10 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"oversell/api"
 	"oversell/lab/suggest"
-	"oversell/lab/terminal"
 )
 
 // Scenario is a load with an invariant, and the guards that may protect it.
@@ -72,13 +70,12 @@ func (r Result) Violations() string {
 // AsClaimed reports whether a safe guard kept the invariant, or an unsafe one broke it.
 func (r Result) AsClaimed() bool { return r.Holds() == r.Safe }
 
-// Print writes the sentence behind the sign of the verdict.
-func (r Result) Print(w io.Writer, screen terminal.Screen, lang string) error {
-	sign := map[bool]string{true: terminal.Good, false: terminal.Bad}[r.Holds()]
-	if _, err := fmt.Fprintln(w, screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence.In(lang), 2))); err != nil {
-		return fmt.Errorf("write sentence: %w", err)
+// Verdict is api.Holds, or api.Broken.
+func (r Result) Verdict() api.Verdict {
+	if r.Holds() {
+		return api.Holds
 	}
-	return nil
+	return api.Broken
 }
 
 func newResult(scenario string, guard Guard) Result {

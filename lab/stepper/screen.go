@@ -5,8 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"oversell/api"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 // wide is the width of a client's column in 80 letters, and widest that on a wider screen.
@@ -115,7 +114,7 @@ func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) error {
 
 // verdict returns the sentence about the round, which must be over.
 func (r *Round) verdict(screen terminal.Screen) string {
-	sign := map[api.Verdict]string{api.Holds: terminal.Good, api.Broken: terminal.Bad, api.Inconclusive: terminal.Inconclusive}[r.Stock().Verdict]
+	sign := r.Stock().Verdict.Sign()
 	return screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s ")))
 }
 

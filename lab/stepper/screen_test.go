@@ -6,7 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 func TestDraw(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/rig/rigtest"
-	"oversell/lab/terminal"
+	"oversell/view/terminal"
 )
 
 // TestSolve plays the recorded solution on a real lab: the update must be lost. It records one strategy

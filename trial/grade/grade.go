@@ -9,10 +9,10 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
-	"oversell/lab/report"
-	"oversell/lab/terminal"
+	"oversell/lab/measure"
 	"oversell/locks/adapter"
+	"oversell/view/matrix"
+	"oversell/view/terminal"
 )
 
 // Finding is the result of one requirement.
@@ -134,7 +134,7 @@ func (g Grade) WriteJSON(w io.Writer) error {
 }
 
 // WritePage writes a page with the timelines of the runs.
-func (g Grade) WritePage(w io.Writer, machine report.Machine) error {
+func (g Grade) WritePage(w io.Writer, machine measure.Machine) error {
 	return matrix.WritePage(w, matrix.Summarise(g.results), g.results, matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Command: g.Command,
 		Contract: fmt.Sprintf("score %d of %d", g.Score, g.Of),

@@ -11,11 +11,11 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/lab/matrix"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/view/matrix"
 )
 
 // Limit is the time from the start of the command after which no check and no hazard runs. A grading

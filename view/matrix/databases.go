@@ -1,0 +1,230 @@
+package matrix
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/view/report"
+	"oversell/view/terminal"
+)
+
+// Databases has what was recorded on several versions of MySQL and MariaDB.
+type Databases struct {
+	Date    string     `json:"date"`
+	Machine string     `json:"machine"`
+	Servers []Database `json:"servers"`
+}
+
+// Database has the verdicts and the speeds on one version.
+type Database struct {
+	Version string `json:"version"` // as the server returns it
+	Matrix
+	// Speeds has the throughput of a strategy divided by that of atomic, for each run.
+	Speeds map[string][]float64 `json:"speeds"`
+}
+
+// Name returns the product and the series, such as "MariaDB 10.11".
+func (d Database) Name() string {
+	product := "MySQL"
+	if strings.Contains(d.Version, "MariaDB") {
+		product = "MariaDB"
+	}
+	numbers := strings.SplitN(d.Version, ".", 3)
+	return product + " " + strings.Join(numbers[:min(2, len(numbers))], ".")
+}
+
+// Deviation is a verdict on a database that differs from the recorded matrix.
+type Deviation struct {
+	Row
+	Hazard         string
+	Here, Recorded Summary
+}
+
+// Compare returns the number of verdicts that recorded has as well, and the verdicts that differ
+// there. If the runs of recorded do not agree with each other, safe is no difference.
+func (d Database) Compare(recorded Matrix) (compared int, different []Deviation) {
+	d.each(func(r Row, hazard string, here Summary) {
+		i := slices.IndexFunc(recorded.Rows, func(other Row) bool { return other.Strategy == r.Strategy && other.Fenced == r.Fenced })
+		if i < 0 || !recorded.Rows[i].has(hazard) {
+			return
+		}
+		compared++
+		before := recorded.Rows[i].Summaries[hazard]
+		sometimes := before.Failed > 0 && before.Failed < before.Runs
+		if here.Verdict != before.Verdict && (!sometimes || here.Verdict != api.Safe) {
+			different = append(different, Deviation{r, hazard, here, before})
+		}
+	})
+	return compared, different
+}
+
+// Sentence says what was found here, and what the matrix has.
+func (d Deviation) Sentence() api.Text {
+	return api.Textf("%[1]s, %[2]s: %[3]s here, %[4]s in the matrix", "%[1]s，%[2]s：这里是%[5]s，矩阵中是%[6]s",
+		d.Hazard, d.name(), d.Here.words(), d.Recorded.words(), d.Here.inChinese(), d.Recorded.inChinese())
+}
+
+// words returns the verdict, with a number if only some runs failed.
+func (s Summary) words() string { return string(s.Verdict) + s.fraction() }
+
+func (s Summary) inChinese() string { return s.Verdict.In("zh") + s.fraction() }
+
+func (s Summary) fraction() string {
+	if s.Verdict.Failed() && s.Failed < s.Runs {
+		return fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
+	}
+	return ""
+}
+
+// ClaimedBy compares the summaries with other claims, such as those of newer cards.
+func (m Matrix) ClaimedBy(claim func(hazard, strategy string, fenced bool) experiment.Claim) Matrix {
+	m.each(func(r Row, hazard string, s Summary) {
+		s.Claim = claim(hazard, r.Strategy, r.Fenced)
+		s.Agrees = s.agrees()
+		r.Summaries[hazard] = s
+	})
+	return m
+}
+
+// Uneven lists the summaries with fewer runs than others: their experiments were interrupted.
+func (m Matrix) Uneven() (lines []string) {
+	runs := 0
+	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
+	m.each(func(r Row, hazard string, s Summary) {
+		if s.Runs < runs {
+			lines = append(lines, fmt.Sprintf("%s, %s: %d of %d runs", r.name(), hazard, s.Runs, runs))
+		}
+	})
+	return lines
+}
+
+// WriteJSON writes the databases, with the reason and the command of a verdict only if it contradicts
+// a card or the recorded matrix.
+func (all Databases) WriteJSON(w io.Writer, recorded Matrix) error {
+	for i, d := range all.Servers {
+		_, different := d.Compare(recorded)
+		all.Servers[i].Matrix = d.brief(different)
+	}
+	if err := report.WriteLines(w, all); err != nil {
+		return fmt.Errorf("write the databases: %w", err)
+	}
+	return nil
+}
+
+// brief returns a copy without the reasons and commands of verdicts that need no explanation.
+func (m Matrix) brief(different []Deviation) (short Matrix) {
+	m.each(func(r Row, hazard string, s Summary) {
+		isOne := func(d Deviation) bool {
+			return d.Strategy == r.Strategy && d.Fenced == r.Fenced && d.Hazard == hazard
+		}
+		s.Seeds = nil
+		if s.Agrees && !slices.ContainsFunc(different, isOne) {
+			s.Why, s.Command = api.Text{}, ""
+		}
+		short.row(hazard, r.Strategy, r.Fenced)[hazard] = s
+	})
+	return short
+}
+
+// ReadDatabases reads what WriteJSON has written.
+func ReadDatabases(r io.Reader) (all Databases, err error) {
+	if err := json.NewDecoder(r).Decode(&all); err != nil {
+		return all, fmt.Errorf("read the databases: %w", err)
+	}
+	return all, nil
+}
+
+// Column is what the foot of the matrix says about one database.
+type Column struct {
+	Name, Version  string
+	Compared, Same int // numbers of verdicts
+	Different      []Deviation
+}
+
+// Columns compares each database with the recorded matrix.
+func (all Databases) Columns(recorded Matrix) (columns []Column) {
+	for _, d := range all.Servers {
+		compared, different := d.Compare(recorded)
+		columns = append(columns, Column{d.Name(), d.Version, compared, compared - len(different), different})
+	}
+	return columns
+}
+
+// WriteMarkdown writes a table with a column for each database, and a line for each difference.
+func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
+	out := bufio.NewWriter(w)
+	runs := 0
+	for _, d := range all.Servers {
+		d.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
+	}
+	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s.\n\n", runs, all.Date, all.Machine)
+	rows, lines := [][]string{{""}, {"verdicts"}, {"the same as above"}, {"different"}}, ""
+	for _, c := range all.Columns(recorded) {
+		for i, cell := range []string{c.Name, strconv.Itoa(c.Compared), strconv.Itoa(c.Same), strconv.Itoa(len(c.Different))} {
+			rows[i] = append(rows[i], cell)
+		}
+		lines += fmt.Sprintf("- %s: version %s.\n", c.Name, c.Version)
+		for _, d := range c.Different {
+			lines += fmt.Sprintf("  - %s.\n", d.Sentence().EN)
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%s\n\n%s", terminal.Markdown(text.AlignRight, rows...), lines)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the databases: %w", err)
+	}
+	return nil
+}
+
+// WriteSpeeds writes a row for each strategy, in the order of ids: the median of its speeds on each
+// database, and the range.
+func (all Databases) WriteSpeeds(w io.Writer, ids []string) error {
+	rows := [][]string{{""}}
+	for _, d := range all.Servers {
+		rows[0] = append(rows[0], d.Name())
+	}
+	for _, id := range ids {
+		row := []string{"`" + id + "`"}
+		for _, d := range all.Servers {
+			row = append(row, speed(d.Speeds[id]))
+		}
+		if strings.Join(row[1:], "") != "" {
+			rows = append(rows, row)
+		}
+	}
+	if _, err := fmt.Fprintln(w, terminal.Markdown(text.AlignRight, rows...)); err != nil {
+		return fmt.Errorf("write the speeds: %w", err)
+	}
+	return nil
+}
+
+// speed returns the median and the range.
+func speed(ratios []float64) string {
+	if len(ratios) == 0 {
+		return ""
+	}
+	ratios = slices.Sorted(slices.Values(ratios))
+	half := len(ratios) / 2
+	middle := (ratios[len(ratios)-1-half] + ratios[half]) / 2
+	median, least, most := twoDigits(middle), twoDigits(ratios[0]), twoDigits(ratios[len(ratios)-1])
+	if least == most {
+		return median
+	}
+	return fmt.Sprintf("%s (%s-%s)", median, least, most)
+}
+
+// twoDigits rounds to two digits, and to hundredths at most.
+func twoDigits(x float64) string {
+	if x >= 1 {
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}

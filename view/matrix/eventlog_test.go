@@ -1,0 +1,52 @@
+package matrix_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/lab/history"
+	"oversell/view/matrix"
+	"oversell/view/terminal"
+)
+
+// TestEventLog checks that a run is written step by step, or as the figures that it measured.
+func TestEventLog(t *testing.T) {
+	steps := ran("pause", "redis", 1, experiment.Breaks, api.Broken)
+	steps.Invariant = experiment.Conservation
+	second := steps.Recording.Events[0]
+	second.At, second.Owner = 8*time.Millisecond, "p"
+	steps.Recording.Events = append(steps.Recording.Events, second)
+	steps.Recording.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 4 * time.Millisecond, To: 8 * time.Millisecond}}
+	steps.Recording.Ops = append(steps.Recording.Ops, history.Op{Return: 12 * time.Millisecond, Replica: "replica-2", Outcome: history.Unknown, Reason: history.Broken})
+	many := ran("herd", "redis", 1, experiment.Breaks, api.Wasteful)
+	for i := range 30 {
+		second.Owner = fmt.Sprint(i)
+		many.Recording.Events = append(many.Recording.Events, second)
+	}
+	measured := experiment.Result{Hazard: "percentiles", Strategy: "for-update", Verdict: api.Safe, Figures: []experiment.Figure{
+		{Loop: api.Text{EN: "closed loop"}, P99: 12.5}, {Loop: api.Text{EN: "open loop, from when it was due"}, P99: 150},
+	}}
+	for _, test := range []struct {
+		result experiment.Result
+		want   []string
+	}{
+		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause (A is the holder, B the contender):\n", "! process frozen\n", "! process resumed\n", "has no answer: the connection broke"}},
+		{many, []string{"31 requests, too many to list"}},
+		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles:\n"}},
+	} {
+		var out bytes.Buffer
+		if err := matrix.WriteEventLog(&out, test.result, terminal.Screen{}, "en"); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in:\n%s", test.result.Hazard, want, out.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package matrix
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"oversell/lab/experiment"
+	"oversell/view/terminal"
+	"oversell/view/timeline"
+)
+
+// RunTemplates has run.html.tmpl, whose templates verdict and tables render a Run.
+//
+//go:embed run.html.tmpl
+var RunTemplates embed.FS
+
+// Run has the texts and the picture of one run for a page, in one language.
+type Run struct {
+	ID, Class, Mark, Sentence, Difference, Why string
+	// Picture is the drawing of Timeline, and empty if there is no recording to draw.
+	Timeline timeline.Timeline
+	Picture  template.HTML
+	Cause    string // what the picture shows, in a sentence; may be empty
+	Tables   []terminal.Table
+	Left     string // the number of requests that are not in the picture
+}
+
+// RunOf describes a run in a language, en or zh. The id must be unique on the page.
+func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
+	run = Run{
+		ID: id, Class: Class(r.Verdict), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
+		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
+	}
+	tables := []terminal.Table{figuresTable(r.Figures, lang)}
+	if !run.Timeline.Empty() {
+		tables = append(tables, run.Timeline.Requests(), run.Timeline.Events())
+		run.Left, run.Cause = run.Timeline.Left(), run.Timeline.Cause()
+		if run.Picture, err = run.Timeline.Inline(id + ".picture"); err != nil {
+			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
+		}
+	}
+	for _, table := range tables {
+		if len(table.Rows) > 0 {
+			run.Tables = append(run.Tables, table)
+		}
+	}
+	return run, nil
+}
+
+// whyOf leaves out the counts, which the difference says.
+func whyOf(r experiment.Result, lang string) string {
+	return strings.TrimSpace(strings.TrimPrefix(r.Why.In(lang), r.Counts().In(lang)))
+}
+
+func figuresTable(figures []experiment.Figure, lang string) terminal.Table {
+	t := terminal.Texts("Response times in ms, by the way of measuring", "measured", "requests", "median", "99%", "maximum", "frozen for")
+	if lang == "zh" {
+		t = terminal.Texts("响应时间（毫秒），按不同的测量方法", "测量方法", "请求数", "中位数", "99%", "最大", "停顿")
+	}
+	for _, f := range figures {
+		t.Add(f.Loop.In(lang), fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS))
+	}
+	return t
+}

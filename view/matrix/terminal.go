@@ -1,0 +1,90 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"oversell/api"
+	"oversell/view/terminal"
+)
+
+// Print writes the verdicts for a terminal: a line for each strategy if there is only one hazard,
+// and otherwise tables, as many as the screen's width requires.
+func (m Matrix) Print(w io.Writer, screen terminal.Screen, lang string) error {
+	var err error
+	if len(m.Hazards) == 1 {
+		err = m.printLines(w, screen, lang)
+	} else {
+		err = m.printTables(w, screen, lang)
+	}
+	if err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) error {
+	hazard, names := m.Hazards[0], 0
+	for _, r := range m.Rows {
+		names = max(names, len(r.name()))
+	}
+	for _, r := range m.Rows {
+		s := r.Summaries[hazard]
+		word := s.Verdict.In(lang)
+		if s.Verdict.Failed() && s.Failed < s.Runs {
+			word += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
+		}
+		word += map[string]api.Text{
+			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
+		}[s.agreement()].In(lang)
+		if why := s.Why.In(lang); why != "" {
+			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
+		}
+		line := fmt.Sprintf("%s %-*s  %s", s.Verdict.Sign(), names, r.name(), word)
+		if _, err := fmt.Fprintln(w, screen.Paint(s.Verdict.Sign(), screen.Wrap(line, names+len("s   ")))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) error {
+	for _, t := range m.table().Split(screen) {
+		if err := t.Write(w, screen); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	legend := api.Text{
+		EN: "✓ safe   ✗ broken or stalled   ▲ correct, but at a cost   ? inconclusive   = as its card claims   ≠ its card claims otherwise",
+		ZH: "✓ 安全   ✗ 被破坏或停滞   ▲ 正确，但有代价   ? 无法判定   = 与卡片一致   ≠ 与卡片不符",
+	}
+	_, err := fmt.Fprintln(w, screen.Wrap(legend.In(lang), 0))
+	return err
+}
+
+func (m Matrix) table() terminal.Table {
+	t := terminal.Table{Columns: []terminal.Column{{Head: "strategy"}}}
+	for _, hazard := range m.Hazards {
+		t.Columns = append(t.Columns, terminal.Column{Head: strings.ReplaceAll(hazard, "-", "-\n")})
+	}
+	for _, r := range m.Rows {
+		row := []terminal.Cell{{Text: r.name()}}
+		for _, hazard := range m.Hazards {
+			s, ok := r.Summaries[hazard]
+			row = append(row, s.cell(ok))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// cell returns the verdict, = if the card claims the same, and ≠ if it claims otherwise.
+func (s Summary) cell(ok bool) terminal.Cell {
+	if !ok {
+		return terminal.Cell{}
+	}
+	sign := s.Verdict.Sign()
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.agreement()]}
+}

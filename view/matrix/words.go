@@ -1,0 +1,123 @@
+package matrix
+
+import (
+	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/view/timeline"
+)
+
+// verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
+type verdictWords struct {
+	verdict      api.Verdict
+	meaning      string // for the legend
+	sentence, zh string
+}
+
+func allVerdicts() []verdictWords {
+	return []verdictWords{
+		{api.Safe, "every invariant held", "%[1]s is safe: every invariant held.", "%[1]s 安全：所有不变量都成立。"},
+		{api.Broken, "an invariant does not hold: in most cases, more was sold than taken from the stock", "%[1]s is broken: %[2]s.", "%[1]s 被破坏：%[3]s。"},
+		{api.Stalled, "no request acquired the lock within the time limit", "%[1]s stalled: no request acquired the lock within the time limit.", "%[1]s 停滞：在限定时间内没有请求拿到锁。"},
+		{api.Aborted, "the lease expired before the work finished, and the request was rejected; no update was lost", "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
+		{api.Wasteful, "correct, but the cost grows with the number of waiters", "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
+		{api.NotShown, "the card claims a flaw, and no run showed it", "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
+		{api.Inconclusive, "requests got no answer, events of the recording were lost, or the experiment itself failed", "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
+	}
+}
+
+func wordsOf(v api.Verdict) verdictWords {
+	for _, words := range allVerdicts() {
+		if words.verdict == v {
+			return words
+		}
+	}
+	return verdictWords{verdict: v, sentence: "%[1]s: " + string(v), zh: "%[1]s：" + string(v)}
+}
+
+// Class returns the CSS class of a verdict: harm, cost, safe or doubt.
+func Class(v api.Verdict) string {
+	switch {
+	case v == api.Broken || v == api.Stalled:
+		return "harm"
+	case v.Failed():
+		return "cost"
+	case v == api.Safe:
+		return "safe"
+	default:
+		return "doubt"
+	}
+}
+
+// Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
+func Agreement(r experiment.Result) string { return agreement(r.Claim, r.Verdict, r.Agrees()) }
+
+func (s Summary) agreement() string { return agreement(s.Claim, s.Verdict, s.Agrees) }
+
+func agreement(claim experiment.Claim, verdict api.Verdict, agrees bool) string {
+	switch {
+	case claim == experiment.Silent || verdict == api.Inconclusive:
+		return ""
+	case agrees:
+		return "agrees"
+	default:
+		return "contradicts"
+	}
+}
+
+// Sentence describes the verdict of a run, and says whether the strategy's card agrees.
+func Sentence(r experiment.Result) api.Text {
+	words, broken := wordsOf(r.Verdict), invariant(r.Invariant)
+	s := api.Textf(words.sentence, words.zh, r.Name(), broken.EN, broken.ZH)
+	more := map[string]api.Text{
+		"agrees": {EN: " The card claims the same.", ZH: "与卡片一致。"}, "contradicts": {EN: " The card claims otherwise.", ZH: "与卡片不符。"},
+	}[Agreement(r)]
+	if r.Claim == experiment.Silent {
+		more = api.Text{EN: " The card claims nothing about this hazard.", ZH: "卡片没有提到这种故障。"}
+	}
+	return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
+}
+
+func invariant(name string) api.Text {
+	if words, ok := map[string]api.Text{
+		experiment.Conservation:      {EN: "the pieces sold differ from the pieces taken from the stock (conservation, I1)", ZH: "卖出的数量与库存减少的数量不符（守恒，I1）"},
+		experiment.MutualExclusion:   {EN: "two requests held the lock at the same time (mutual exclusion, I2)", ZH: "两个请求同时持有锁（互斥，I2）"},
+		experiment.FenceMonotonicity: {EN: "a write with an older fencing token came after one with a newer token (fence monotonicity, I3)", ZH: "栅栏号较旧的写入发生在较新的之后（栅栏号单调，I3）"},
+		experiment.Progress:          {EN: "no request acquired the lock in time (progress, I4)", ZH: "没有请求及时拿到锁（进展，I4）"},
+		experiment.Reconciliation:    {EN: "the stock in Redis does not agree with the row in MySQL (reconciliation, I5)", ZH: "Redis 里的库存与 MySQL 的数据行不符（对账，I5）"},
+		experiment.Linearizability:   {EN: "no order of the sales explains the answers (linearizability)", ZH: "没有一种销售顺序能解释这些应答（线性一致性）"},
+	}[name]; ok {
+		return words
+	}
+	return api.Text{EN: "an invariant does not hold", ZH: "有不变量不成立"}
+}
+
+// Difference compares the pieces sold with those taken from the stock. It is empty if there are none.
+func Difference(r experiment.Result) api.Text {
+	switch lost := r.Sold - r.Taken; {
+	case r.Sold == 0 && r.Taken == 0:
+		return api.Text{}
+	case lost > 0:
+		return api.Textf("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d 件，库存减少 %d。", r.Sold, r.Taken)
+	case lost < 0:
+		return api.Textf("Lost sale: %d sold, %d taken from stock. No answer confirmed the other %d.",
+			"丢失销售：卖出 %d 件，库存减少 %d。另外 %d 件没有得到应答。", r.Sold, r.Taken, -lost)
+	default:
+		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d 件，库存减少 %d：没有丢失更新。", r.Sold, r.Taken)
+	}
+}
+
+// Cause explains a run. A timeline shows the cause of a lost update, or what prevented it.
+func Cause(r experiment.Result, lang string) string {
+	switch r.Hazard {
+	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
+		return r.Why.In(lang)
+	}
+	cause := timeline.Of(r.Recording).In(lang).Cause()
+	if cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken) {
+		return cause
+	}
+	if difference := Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {
+		return difference
+	}
+	return r.Why.In(lang)
+}

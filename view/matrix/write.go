@@ -1,0 +1,116 @@
+package matrix
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"oversell/lab/experiment"
+	"oversell/view/report"
+	"oversell/view/terminal"
+)
+
+// WriteJSON writes the matrix, and the conditions that its verdicts depend on.
+func (m Matrix) WriteJSON(w io.Writer, about About) error {
+	err := report.WriteLines(w, struct {
+		Date     string `json:"date"`
+		Machine  string `json:"machine"`
+		Versions string `json:"versions"`
+		Matrix
+	}{about.Date, about.Machine, about.Versions, m})
+	if err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+// WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
+func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
+	out := bufio.NewWriter(w)
+	runs := 0
+	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
+	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", runs, about.Date, about.Machine, about.Versions)
+	for _, group := range append(experiment.Groups(), others) {
+		m.writePart(out, string(group), m.in(group))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+// others is the title of hazards that this version does not have.
+const others experiment.Group = "Other hazards"
+
+// in returns the hazards of a group that have a summary, in the order of the experiments.
+func (m Matrix) in(group experiment.Group) (hazards []string) {
+	known := experiment.Hazards()
+	position := func(hazard string) int { return slices.Index(known, hazard) }
+	for _, hazard := range slices.SortedStableFunc(slices.Values(m.Hazards), func(a, b string) int { return position(a) - position(b) }) {
+		e, _ := experiment.Of(hazard)
+		if cmp.Or(e.Group, others) == group && slices.ContainsFunc(m.Rows, func(r Row) bool { return r.has(hazard) }) {
+			hazards = append(hazards, hazard)
+		}
+	}
+	return hazards
+}
+
+func (m Matrix) writePart(out io.Writer, title string, hazards []string) {
+	if len(hazards) == 0 {
+		return
+	}
+	rows := [][]string{append([]string{""}, hazards...)}
+	for _, r := range m.Rows {
+		if !slices.ContainsFunc(hazards, r.has) {
+			continue
+		}
+		row := []string{"`" + r.name() + "`"}
+		for _, hazard := range hazards {
+			row = append(row, r.Summaries[hazard].markdown())
+		}
+		rows = append(rows, row)
+	}
+	_, _ = fmt.Fprintf(out, "\n### %s\n\n%s\n", title, terminal.Markdown(text.AlignCenter, rows...))
+}
+
+func (r Row) has(hazard string) bool {
+	_, ok := r.Summaries[hazard]
+	return ok
+}
+
+// WriteHazards writes a Markdown list of all hazards.
+func WriteHazards(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	_, _ = fmt.Fprintln(out)
+	for _, e := range experiment.All() {
+		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write the hazards: %w", err)
+	}
+	return nil
+}
+
+// ReadMatrix reads a matrix that WriteJSON has written.
+func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
+	var in struct {
+		Date, Machine, Versions string
+		Matrix
+	}
+	if err := json.NewDecoder(r).Decode(&in); err != nil {
+		return m, about, fmt.Errorf("read the matrix: %w", err)
+	}
+	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
+}
+
+// markdown returns the verdict, in bold with a claim, and with a number if only some runs failed. It
+// is empty for a summary without runs.
+func (s Summary) markdown() string {
+	words := s.words()
+	return map[string]string{"": words, "agrees": "**" + words + "**", "contradicts": "**" + words + " ≠**"}[s.agreement()]
+}

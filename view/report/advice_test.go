@@ -1,0 +1,28 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"oversell/api"
+	"oversell/lab/measure"
+)
+
+func TestAdvice(t *testing.T) {
+	run := func(strategy string, v api.Verdict, safe bool, perSecond float64) measure.Result {
+		return measure.Result{Strategy: strategy, Verdict: v, Safe: safe, ThroughputPerS: perSecond, Samples: 10}
+	}
+	none, redis, zk := run("none", api.Broken, false, 900), run("redis", api.Holds, true, 300), run("zk", api.Holds, true, 200)
+	lucky, partial := run("lucky", api.Holds, false, 999), run("stopped", api.Holds, true, 999)
+	partial.Partial = true
+	for want, results := range map[string][]measure.Result{
+		"Of the 2 strategies that lost nothing here, as their cards claim, redis was the fastest: 300 requests/s.": {none, zk, redis, lucky, partial},
+		"Only zk lost nothing here, as its card claims.":                                                           {none, zk, lucky},
+		"None of these strategies is safe in such a run":                                                           {none, lucky},
+		"Compare at least two strategies for a recommendation.":                                                    {redis, partial},
+	} {
+		if got := advice(results); !strings.HasPrefix(got.EN, want) || got.ZH == "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

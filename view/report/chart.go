@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/measure"
+)
+
+// Charts use per cent for widths and pixels for heights, so that bars grow with the window and
+// letters keep their size.
+
+// fullBar is the longest bar's width in per cent. The number beside the bar needs the rest.
+const fullBar = 62.0
+
+// Heights in pixels.
+const (
+	barStep     = 54                      // label, bar, gap
+	percentStep = 24                      // the bar of one percentile
+	groupStep   = 22 + 4*percentStep + 10 // label, four bars, gap
+)
+
+type bar struct {
+	Label string
+	Value string
+	Y     int
+	Width string // in per cent; the figure stands where the bar ends
+	Alarm bool
+}
+
+type group struct {
+	Label string
+	Bars  []bar
+}
+
+func width(value, longest float64) string {
+	return fmt.Sprintf("%.2f", fullBar*max(0, measure.Ratio(value, longest)))
+}
+
+// barChart draws one bar for each result.
+func barChart(results []measure.Result, of func(measure.Result) float64, text func(measure.Result) string) chart {
+	longest := 0.0
+	for _, r := range results {
+		longest = max(longest, of(r))
+	}
+	bars := make([]bar, len(results))
+	for i, r := range results {
+		bars[i] = bar{Label: label(r), Value: text(r), Y: i * barStep, Width: width(of(r), longest)}
+	}
+	return chart{Height: len(bars) * barStep, Bars: bars}
+}
+
+func throughputChart(results []measure.Result) chart {
+	of := func(r measure.Result) float64 { return r.ThroughputPerS }
+	return barChart(results, of, func(r measure.Result) string { return fmt.Sprintf("%.1f/s", of(r)) })
+}
+
+func lostChart(results []measure.Result) chart {
+	of := func(r measure.Result) float64 { return float64(r.LostUpdates) }
+	c := barChart(results, of, lostUpdates)
+	for i, r := range results {
+		c.Bars[i].Alarm = r.Verdict == api.Broken
+	}
+	return c
+}
+
+func latencyChart(results []measure.Result) chart {
+	longest := 0.0
+	for _, r := range results {
+		longest = max(longest, r.P99MS)
+	}
+	groups := make([]group, len(results))
+	for i, r := range results {
+		g := group{Label: label(r)}
+		add := func(name string, value float64, note string) {
+			g.Bars = append(g.Bars, bar{Label: name, Value: fmt.Sprintf("%.1f ms", value) + note, Y: 22 + len(g.Bars)*percentStep, Width: width(value, longest)})
+		}
+		add("p50", r.P50MS, "")
+		add("p90", r.P90MS, "")
+		add("p95", r.P95MS, "")
+		add("p99", r.P99MS, "")
+		if r.Open != nil {
+			add("sent", r.Open.FromSent.P99, " (p99 from when it was sent)")
+		}
+		groups[i] = g
+	}
+	height := groupStep
+	if anyOpen(results) {
+		height += percentStep
+	}
+	return chart{Height: height, Groups: groups}
+}
+
+// timeline is the throughput of one strategy over time, drawn into a box of 100 x 100.
+type timeline struct {
+	Label string
+	Top   string // the highest rate
+	End   string // the duration
+	All   string // the area of all answers
+	Sold  string // the line of the sales
+	Rows  []timelineRow
+}
+
+type timelineRow struct{ From, All, Sold string }
+
+func timelines(results []measure.Result) []timeline {
+	lines := make([]timeline, 0, len(results))
+	for _, r := range results {
+		if len(r.Series.Samples) > 0 {
+			lines = append(lines, timelineOf(r))
+		}
+	}
+	return lines
+}
+
+func timelineOf(r measure.Result) timeline {
+	all, sold := rates(r.Series, r.Series.Samples), rates(r.Series, r.Series.Sold)
+	top := 1.0
+	for _, rate := range all {
+		top = max(top, rate)
+	}
+	t := timeline{
+		Label: label(r), Top: fmt.Sprintf("%.0f/s", top), End: fmt.Sprintf("%.1f s", r.Series.EndMS/1000),
+		All: "M0,100 L" + steps(r.Series, all, top) + " L100,100 Z", Sold: "M" + steps(r.Series, sold, top),
+	}
+	for i := range all {
+		t.Rows = append(t.Rows, timelineRow{
+			From: fmt.Sprintf("%.1f", float64(i)*r.Series.BucketMS/1000),
+			All:  fmt.Sprintf("%.0f", all[i]), Sold: fmt.Sprintf("%.0f", sold[i]),
+		})
+	}
+	return t
+}
+
+// rates returns the counts per second of each bucket. The last bucket may be shorter.
+func rates(s measure.Series, counts []int) []float64 {
+	rates := make([]float64, len(counts))
+	for i, n := range counts {
+		wide := min(s.BucketMS, s.EndMS-float64(i)*s.BucketMS)
+		if i > 0 && wide < s.BucketMS/4 {
+			// In so short a bucket, a single answer would look like a peak. So the previous bucket is added.
+			n, wide = n+counts[i-1], wide+s.BucketMS
+		}
+		rates[i] = measure.Ratio(float64(n), wide/1000)
+	}
+	return rates
+}
+
+// steps draws a horizontal piece for each bucket into a box of 100 x 100, whose upper edge is top.
+func steps(s measure.Series, rates []float64, top float64) string {
+	points := make([]string, 0, 2*len(rates))
+	for i, rate := range rates {
+		from, to := float64(i)*s.BucketMS, min(float64(i+1)*s.BucketMS, s.EndMS)
+		y := 100 - 100*measure.Ratio(rate, top)
+		points = append(points,
+			fmt.Sprintf("%.2f,%.2f", 100*measure.Ratio(from, s.EndMS), y), fmt.Sprintf("%.2f,%.2f", 100*measure.Ratio(to, s.EndMS), y))
+	}
+	return strings.Join(points, " L")
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/measure"
+	"oversell/view/terminal"
+)
+
+// bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.
+type bend struct {
+	Label    string
+	Says     api.Text
+	Broken   string // in how many runs an update was lost; empty if in none
+	Pictures []picture
+	Table    terminal.Table
+}
+
+type picture struct {
+	Title, Top  string
+	First, Last string // number of clients
+	Line, Area  string
+	KneeX       string // in per cent; empty without a knee
+}
+
+func bends(curves []measure.Curve) []bend {
+	all := make([]bend, len(curves))
+	for i, c := range curves {
+		all[i] = bend{
+			Label: c.Strategy, Says: c.Sentence(), Table: curveTable(c),
+			Pictures: []picture{
+				pictureOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.ThroughputPerS }),
+				pictureOf(c, "99% Line", "%.0f ms", func(p measure.Point) float64 { return p.P99MS }),
+			},
+		}
+		broken := 0
+		for _, p := range c.Points {
+			if p.Verdict == api.Broken {
+				broken++
+			}
+		}
+		if broken > 0 {
+			all[i].Broken = fmt.Sprintf("Updates were lost in %d of %s.", broken, measure.Count(len(c.Points), "run", "runs"))
+		}
+	}
+	return all
+}
+
+func pictureOf(c measure.Curve, title, format string, of func(measure.Point) float64) picture {
+	top := 0.0
+	for _, p := range c.Points {
+		top = max(top, of(p))
+	}
+	first, last := c.Points[0].Clients, c.Points[len(c.Points)-1].Clients
+	at := func(clients int) float64 {
+		return 100 * measure.Ratio(math.Log(float64(clients)/float64(first)), math.Log(float64(last)/float64(first)))
+	}
+	points := make([]string, len(c.Points))
+	for i, p := range c.Points {
+		points[i] = fmt.Sprintf("%.2f,%.2f", at(p.Clients), 100-100*measure.Ratio(of(p), top))
+	}
+	path := strings.Join(points, " L")
+	drawn := picture{
+		Title: title, Top: fmt.Sprintf(format, top), First: strconv.Itoa(first), Last: strconv.Itoa(last),
+		Line: "M" + path, Area: "M0,100 L" + path + " L" + fmt.Sprintf("%.2f", at(last)) + ",100 Z",
+	}
+	if c.Knee != nil {
+		drawn.KneeX = fmt.Sprintf("%.2f", at(c.Knee.Clients))
+	}
+	return drawn
+}

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oversell/lab/measure"
+	"oversell/view/terminal"
+)
+
+// fact is one condition that the figures depend on.
+type fact struct{ Name, Value string }
+
+// facts returns the conditions of the first result, which are the same for all results.
+func facts(results []measure.Result) []fact {
+	if len(results) == 0 {
+		return nil
+	}
+	r := results[0]
+	atLeast := ""
+	if slices.ContainsFunc(results, func(r measure.Result) bool { return r.Samples > r.Clients*r.Loops }) {
+		atLeast = "at least " // with load.Plan.Until
+	}
+	load := fmt.Sprintf("%d clients x %s%d requests, ramp-up %s", r.Clients, atLeast, r.Loops, measure.Duration(r.RampUpMS))
+	if r.Open != nil {
+		load = fmt.Sprintf("%d requests at %.6g/s over %s", r.Clients*r.Loops, r.Open.DuePerS, measure.Count(r.Clients, "connection", "connections"))
+	}
+	load += fmt.Sprintf(", hold %s, wait %s, stock %d", measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)
+	if r.OutsideMS > 0 {
+		load += fmt.Sprintf(", %s outside the lock", measure.Duration(r.OutsideMS))
+	}
+	load += lease(results)
+	if r.Qty > 1 {
+		load += fmt.Sprintf(", %d pieces each", r.Qty)
+	}
+	return conditions(r, load)
+}
+
+func sweepFacts(results []measure.Result) []fact {
+	if len(results) == 0 {
+		return nil
+	}
+	r, last := results[0], results[len(results)-1]
+	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
+		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+lease(results))
+}
+
+// lease returns the chosen lease, or "". Only strategies with a lease per request have one.
+func lease(results []measure.Result) string {
+	i := slices.IndexFunc(results, func(r measure.Result) bool { return r.LeaseMS > 0 })
+	if i < 0 {
+		return ""
+	}
+	return ", lease " + measure.Duration(results[i].LeaseMS)
+}
+
+func conditions(r measure.Result, load string) []fact {
+	all := []fact{
+		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
+		{"load", load},
+	}
+	if text := lab(r); text != "" {
+		all = append(all, fact{"lab", text})
+	}
+	all = append(all, []fact{
+		{"seed", strconv.FormatInt(r.Seed, 10)},
+		{"target", r.Target},
+		{"machine", r.Machine.String()},
+	}...)
+	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
+		all = append(all, fact{name, r.Versions[name]})
+	}
+	return all
+}
+
+// lab returns the conditions that a command added to its lab, or "".
+func lab(r measure.Result) string {
+	var all []string
+	if r.DelayMS > 0 {
+		all = append(all, "each answer of a server to a replica takes "+measure.Duration(r.DelayMS)+" longer")
+	}
+	if r.Fsync {
+		all = append(all, "each write is synced to the disk")
+	}
+	return strings.Join(all, ", ")
+}
+
+// Conditions writes the conditions that the figures of a comparison depend on.
+func Conditions(w io.Writer, results []measure.Result, screen terminal.Screen) error {
+	return list(w, facts(results), screen)
+}
+
+// SweepConditions writes the conditions that the figures of a sweep depend on.
+func SweepConditions(w io.Writer, results []measure.Result, screen terminal.Screen) error {
+	return list(w, sweepFacts(results), screen)
+}
+
+func list(w io.Writer, all []fact, screen terminal.Screen) error {
+	longest := 0
+	for _, f := range all {
+		longest = max(longest, len(f.Name))
+	}
+	for _, f := range all {
+		line := fmt.Sprintf("%-*s  %s", longest, f.Name, measure.Shorten(f.Value))
+		if _, err := fmt.Fprintln(w, screen.Wrap(line, longest+2)); err != nil {
+			return fmt.Errorf("write conditions: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"oversell/lab/scenario"
+	"oversell/view/terminal"
+)
+
+// Scenario writes the sentence of a scenario's result behind the sign of its verdict.
+func Scenario(w io.Writer, r scenario.Result, screen terminal.Screen, lang string) error {
+	sign := r.Verdict().Sign()
+	if _, err := fmt.Fprintln(w, screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence.In(lang), len("s ")))); err != nil {
+		return fmt.Errorf("write sentence: %w", err)
+	}
+	return nil
+}
+
+// Guards writes a line per guard: its claim, the runs, the broken runs, and each figure's median.
+func Guards(w io.Writer, results []scenario.Result, screen terminal.Screen) error {
+	var guards, figures []string
+	for _, r := range results {
+		if !slices.Contains(guards, r.Guard) {
+			guards = append(guards, r.Guard)
+		}
+		figures = slices.AppendSeq(figures, maps.Keys(r.Figures))
+	}
+	slices.Sort(figures)
+	figures = slices.Compact(figures)
+	t := terminal.Table{Frame: true, Columns: []terminal.Column{
+		{Head: "guard"}, {Head: "claims"}, {Head: "runs", Right: true}, {Head: "broke", Right: true},
+	}}
+	for i, name := range figures {
+		t.Columns = append(t.Columns, terminal.Column{Head: name, Right: true, Drop: i + 1})
+	}
+	for _, guard := range guards {
+		t.Rows = append(t.Rows, guardRow(guard, results, figures))
+	}
+	return t.Write(w, screen)
+}
+
+func guardRow(guard string, results []scenario.Result, figures []string) []terminal.Cell {
+	runs, broke, claims, values := 0, 0, "breaks", map[string][]float64{}
+	for _, r := range results {
+		if r.Guard != guard {
+			continue
+		}
+		runs++
+		if !r.Holds() {
+			broke++
+		}
+		if r.Safe {
+			claims = "safe"
+		}
+		for name, value := range r.Figures {
+			values[name] = append(values[name], value)
+		}
+	}
+	row := []terminal.Cell{{Text: guard}, {Text: claims}, {Text: strconv.Itoa(runs)}, {Text: strconv.Itoa(broke)}}
+	for _, name := range figures {
+		row = append(row, terminal.Cell{Text: median(values[name])})
+	}
+	return row
+}
+
+// median returns the median, or "" without values. Of two middle values it returns the lower one.
+func median(values []float64) string {
+	if len(values) == 0 {
+		return ""
+	}
+	slices.Sort(values)
+	middle, digits := values[(len(values)-1)/2], 1
+	if middle >= 100 || middle == float64(int(middle)) {
+		digits = 0
+	}
+	return strconv.FormatFloat(middle, 'f', digits, 64)
+}

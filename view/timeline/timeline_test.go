@@ -1,0 +1,357 @@
+package timeline_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oversell/lab/history"
+	"oversell/view/terminal"
+	"oversell/view/timeline"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const ms = time.Millisecond
+
+// recordingOf returns a recording with an event for each line, such as "3 replica-1 o1 granted" or
+// "3 replica-1 o1 granted 7": milliseconds, replica, owner, step, and optionally a fencing token.
+func recordingOf(t *testing.T, lines ...string) history.Recording {
+	t.Helper()
+	var rec history.Recording
+	for _, l := range lines {
+		e := history.Event{Strategy: "redis", Key: "stock:1"}
+		var at int
+		n, err := fmt.Sscan(l, &at, &e.Replica, &e.Owner, &e.Step, &e.Fence)
+		if n < 4 {
+			t.Fatalf("%q: %v", l, err)
+		}
+		e.At = time.Duration(at) * ms
+		rec.Events = append(rec.Events, e)
+	}
+	return rec
+}
+
+func sold(replica string, from, to, remaining int) history.Op {
+	return history.Op{
+		Strategy: "redis", Qty: 1, Replica: replica, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms,
+		Outcome: history.OK, Reason: history.Sold, Status: 200, Remaining: remaining, HasRemaining: true,
+	}
+}
+
+func failed(replica string, from, to int, outcome history.Outcome, reason string) history.Op {
+	return history.Op{
+		Strategy: "redis", Qty: 1, Replica: replica, Call: time.Duration(from) * ms, Return: time.Duration(to) * ms,
+		Outcome: outcome, Reason: reason,
+	}
+}
+
+// paused returns a recording whose first holder pauses past its lease, and writes after the lock
+// was granted to the next holder.
+func paused(t *testing.T) history.Recording {
+	rec := recordingOf(t,
+		"1001 replica-1 o1 asked", "1003 replica-1 o1 granted 7", "1004 replica-1 o1 read 7", "1005 replica-1 o1 writing 7",
+		"1100 replica-2 o2 asked", "4010 replica-2 o2 granted 8", "4020 replica-2 o2 read 8", "4030 replica-2 o2 writing 8",
+		"5500 replica-1 o1 written 7", "5510 replica-1 o1 released 7",
+		"5800 replica-2 o2 written 8", "5900 replica-2 o2 released 8",
+	)
+	rec.Stock, rec.Lease, rec.Renews = 10, 3*time.Second, true
+	rec.Ops = []history.Op{sold("replica-1", 1000, 5520, 9), sold("replica-2", 1090, 5910, 9)}
+	rec.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 1050 * ms, To: 5490 * ms}}
+	return rec
+}
+
+// killed returns a recording in which no request gets the lock of a dead holder.
+func killed(t *testing.T) history.Recording {
+	rec := recordingOf(t,
+		"0 replica-1 o1 asked", "2 replica-1 o1 granted", "310 replica-2 o2 asked", "311 replica-2 o2 after-setnx",
+	)
+	rec.Ops = []history.Op{
+		failed("replica-1", 0, 301, history.Unknown, history.Broken),
+		failed("replica-2", 305, 8310, history.Refused, history.NotAcquired),
+		failed("", 400, 410, history.Refused, history.Unreachable),
+	}
+	rec.Spans = []history.Span{{What: "killed", Who: "replica-1", From: 300 * ms, To: 9200 * ms}, {What: "slow <disk> & \"more\"", Who: "mysql", From: 500 * ms, To: 900 * ms}}
+	return rec
+}
+
+// stepless returns a recording without steps, because the strategy is a single statement.
+func stepless() history.Recording {
+	return history.Recording{Ops: []history.Op{
+		sold("replica-1", 0, 30, 9), sold("replica-2", 10, 50, 8), failed("replica-3", 20, 60, history.Refused, history.SoldOut),
+	}}
+}
+
+func TestGolden(t *testing.T) {
+	for name, rec := range map[string]history.Recording{
+		"overlap.svg": paused(t), "killed.svg": killed(t), "stepless.svg": stepless(), "nothing.svg": {},
+	} {
+		picture := inline(t, rec)
+		golden(t, name, []byte(picture))
+		wellFormed(t, name, []byte(picture))
+		for _, bad := range []string{"NaN", "Inf", "ZgotmplZ", "%!", "%%"} {
+			if strings.Contains(picture, bad) {
+				t.Errorf("%s: contains %s", name, bad)
+			}
+		}
+	}
+}
+
+// golden compares got with the file name in testdata. After an intended change of the pictures, run
+// go test ./view/timeline -update, and check the new files.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotLines, wantLines := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			t.Fatalf("%s differs in line %d\n got: %s\nwant: %s", path, i+1, gotLines[i], wantLines[i])
+		}
+	}
+	if len(gotLines) != len(wantLines) {
+		t.Fatalf("%s has %d lines, got %d", path, len(wantLines), len(gotLines))
+	}
+}
+
+func wellFormed(t *testing.T, name string, svg []byte) {
+	t.Helper()
+	for in := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := in.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%s is no XML: %v", name, err)
+		}
+	}
+}
+
+func inline(t *testing.T, rec history.Recording) string {
+	t.Helper()
+	svg, err := timeline.Of(rec).Inline("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(svg)
+}
+
+// The Chinese picture has no English words but names: of servers, of faults, and of steps that only
+// one strategy has.
+func TestInChinese(t *testing.T) {
+	names := regexp.MustCompile(`replica-\d|mysql|redis|pause|after-setnx|slow <disk> & "more"|\b\d*m?s\b`)
+	english := regexp.MustCompile(`[a-z]{2,}`)
+	for _, rec := range []history.Recording{paused(t), killed(t), stepless()} {
+		line := timeline.Of(rec).In("zh")
+		svg, err := line.Inline("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for in := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+			token, err := in.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if text, ok := token.(xml.CharData); ok {
+				words = append(words, string(text))
+			}
+		}
+		for _, table := range []terminal.Table{line.Requests(), line.Events()} {
+			words = append(append(words, table.Caption), slices.Concat(texts(table)...)...)
+		}
+		_, _, violation := line.Violation()
+		_, _, fault := line.Fault()
+		for _, text := range append(words, violation, fault, line.Cause()) {
+			if left := english.FindAllString(names.ReplaceAllString(text, ""), -1); left != nil {
+				t.Errorf("%q: %q", text, left)
+			}
+		}
+	}
+}
+
+func TestOverlapIsMarkedOnBothBars(t *testing.T) {
+	svg := inline(t, paused(t))
+	for _, want := range []string{
+		`<tspan class="alarm">overlaps A</tspan>`, `<tspan class="alarm">overlaps B</tspan>`,
+		">fence 7 · ", ">two holders<",
+	} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if n := strings.Count(svg, `class="both acted"`); n != 3 { // one on each bar, one in the legend
+		t.Errorf("%d hatched boxes, want 3", n)
+	}
+}
+
+func TestNoOverlapNoAlarm(t *testing.T) {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, `fill="url(#x-both)"`) || strings.Contains(svg, "overlaps") {
+		t.Error("an overlap where there is none")
+	}
+}
+
+// A release may be reported late, when the next holder already has the lock.
+func TestLateNewsIsNoOverlap(t *testing.T) {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
+	if svg := inline(t, rec); strings.Contains(svg, "overlaps") {
+		t.Error("a millisecond of late news is drawn as an overlap")
+	}
+}
+
+// A short hold that begins and ends inside a long hold is an overlap: a late report of a release
+// cannot be its cause.
+func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
+	if svg := inline(t, rec); strings.Count(svg, "overlaps") != 2 {
+		t.Error("a short hold inside another is not marked on both")
+	}
+}
+
+func TestWithoutALockNobodyWaits(t *testing.T) {
+	rec := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
+	if n := strings.Count(inline(t, rec), `class="wait"`); n != 1 { // the legend's
+		t.Errorf("%d waits", n)
+	}
+}
+
+func TestHarmlessOverlapIsMarkedDifferently(t *testing.T) {
+	rec := recordingOf(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
+	says := texts(timeline.Of(rec).Events())[1][0]
+	if !strings.Contains(says, "but A did not write after that") || strings.Count(inline(t, rec), "both acted") != 1 { // the legend's
+		t.Error("an overlap without a write is marked as a harmful one")
+	}
+}
+
+// texts returns the head and the rows of a table.
+func texts(table terminal.Table) (rows [][]string) {
+	rows = [][]string{nil}
+	for _, c := range table.Columns {
+		rows[0] = append(rows[0], c.Head)
+	}
+	for _, cells := range table.Rows {
+		var row []string
+		for _, c := range cells {
+			row = append(row, c.Text)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func TestRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		rec  history.Recording
+		want []string // name, replica, fence, answer
+	}{
+		{"overlap", paused(t), []string{"A replica-1 7 ✓ sold, 9 left", "B replica-2 8 ✓ sold, 9 left"}},
+		{"killed", killed(t), []string{"A replica-1  ? connection broken", "B replica-2  ✗ not acquired", "C   ✗ unreachable"}},
+		{"stepless", stepless(), []string{"A replica-1  ✓ sold, 9 left", "B replica-2  ✓ sold, 8 left", "C replica-3  ✗ sold out"}},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, row := range texts(timeline.Of(tt.rec).Requests())[1:] {
+			got = append(got, strings.Join([]string{row[0], row[1], row[4], row[6]}, " "))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Two requests run on one replica. Each answer must be shown at the request that got the answer.
+func TestAnswersGoToTheirRequests(t *testing.T) {
+	rec := recordingOf(t,
+		"2 replica-1 slow asked", "3 replica-1 slow granted", "52 replica-1 fast asked",
+		"800 replica-1 slow released",
+	)
+	rec.Ops = []history.Op{sold("replica-1", 0, 810, 9), failed("replica-1", 50, 300, history.Refused, history.NotAcquired)}
+	rows := texts(timeline.Of(rec).Requests())[1:]
+	if len(rows) != 2 || rows[0][6] != "✓ sold, 9 left" || rows[1][6] != "✗ not acquired" {
+		t.Errorf("%q", rows)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	var got []string
+	for _, row := range texts(timeline.Of(killed(t)).Events())[1:] {
+		got = append(got, strings.Join(row, " | "))
+	}
+	want := []string{
+		"killed | replica-1 | 0.300 | 9.200", `slow <disk> & "more" | mysql | 0.500 | 0.900`, "no release by A was recorded | replica-1 | 0.002 | ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCrowdIsCutAndSaysSo(t *testing.T) {
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf("%d replica-2 w%d asked", i, i))
+	}
+	lines = append(lines, "70 replica-1 h granted")
+	line := timeline.Of(recordingOf(t, lines...))
+	rows := texts(line.Requests())[1:]
+	if len(rows) != 12 || line.Left() != "49 more requests are not shown." {
+		t.Errorf("%d rows, %q", len(rows), line.Left())
+	}
+	if last := rows[len(rows)-1]; last[0] != "BI" || last[1] != "replica-1" {
+		t.Errorf("the holder came last, and is not there: %q", last)
+	}
+}
+
+// Violation returns the time of the grant to the second holder, if the first holder wrote after
+// that grant. Fault returns the first fault.
+func TestViolation(t *testing.T) {
+	place, second, words := timeline.Of(paused(t)).Violation()
+	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
+		t.Errorf("the sleeper's violation is %s, %s s: %s", place, second, words)
+	}
+	if place, _, words := timeline.Of(killed(t)).Violation(); place != "" || words != "" {
+		t.Errorf("nothing was violated, and it is at %s: %s", place, words)
+	}
+	if _, second, words := timeline.Of(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
+		t.Errorf("the fault was at %s s: %s", second, words)
+	}
+	if place, _, _ := timeline.Of(stepless()).Fault(); place != "" {
+		t.Errorf("no fault, and it is at %s", place)
+	}
+}
+
+// With very many requests, it is uncertain which answer belongs to which write. The picture then
+// does not show the pieces taken from the stock.
+func TestCrowdHasNoShelf(t *testing.T) {
+	var rec history.Recording
+	rec.Stock = 60
+	for i := range 60 {
+		rec.Ops = append(rec.Ops, sold("replica-1", i, 100+i, 59-i))
+	}
+	picture := inline(t, rec)
+	if strings.Contains(picture, "taken from stock") || !strings.Contains(picture, "60 sold") {
+		t.Error("the stock is uncertain with so many requests, and the picture has it")
+	}
+	if _, _, words := timeline.Of(rec).Violation(); words != "" {
+		t.Errorf("a guess is no violation: %s", words)
+	}
+}

@@ -1,0 +1,174 @@
+package timeline
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"oversell/lab/history"
+	"oversell/view/terminal"
+)
+
+// chinese translates words. Names, such as a step of only one strategy, have no translation.
+var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
+	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
+	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
+	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
+
+	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
+	"lease ends": "租期结束", "lock lost": "锁已丢失", "lease over, but the holder may not know": "租期已过，但持锁者可能不知道",
+	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
+	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
+	"stop": "进程停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
+
+	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
+	"lost": "锁已丢失", "fenced": "被栅栏号拒绝", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
+	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
+}
+
+func (t Timeline) word(english string) string {
+	if word, ok := chinese[english]; ok && t.lang == "zh" {
+		return word
+	}
+	return english
+}
+
+// fault returns the name of a fault.
+func (t Timeline) fault(english string) string {
+	if t.lang == "zh" {
+		for _, f := range []struct{ en, zh string }{
+			{"cut from ", "与 %s 的连接被切断"}, {"reset by ", "%s 重置连接"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
+		} {
+			if rest, ok := strings.CutPrefix(english, f.en); ok {
+				return fmt.Sprintf(f.zh, rest)
+			}
+		}
+	}
+	if (english == "stop" || english == "stopped") && t.lang != "zh" {
+		return "process frozen"
+	}
+	return t.word(english)
+}
+
+// say returns a sentence in the timeline's language. Both formats must have the same verbs.
+func (t Timeline) say(en, zh string, values ...any) string {
+	if t.lang == "zh" {
+		return fmt.Sprintf(zh, values...)
+	}
+	return fmt.Sprintf(en, values...)
+}
+
+func (t Timeline) table(caption string, heads ...string) terminal.Table {
+	for i, head := range heads {
+		heads[i] = t.word(head)
+	}
+	return terminal.Texts(t.word(caption), heads...)
+}
+
+// Requests returns a table of the picture's requests, in seconds since the picture's begin.
+func (t Timeline) Requests() terminal.Table {
+	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
+	for _, task := range t.tasks {
+		sent, answered := "", ""
+		if task.op != nil {
+			sent, answered = t.since(task.op.Call), t.since(task.op.Return)
+		}
+		table.Add(task.name, task.replica, sent, t.steps(task), task.fences(), answered, t.answer(task))
+	}
+	return table
+}
+
+// Events returns a table of the picture's faults, overlaps, missing releases, sales and writes.
+func (t Timeline) Events() terminal.Table {
+	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
+	for _, s := range t.spans {
+		table.Add(t.fault(s.What), s.Who, t.since(s.From), t.since(s.To))
+	}
+	for _, o := range t.overlaps {
+		table.Add(t.both(o), o.first.replica+", "+o.second.replica, t.since(o.from), t.since(o.to))
+	}
+	for _, task := range t.tasks {
+		for _, h := range task.holds {
+			if h.lapses() {
+				table.Add(t.say("the lease of %s ended, or its lock was lost", "%s 的租期结束，或锁已丢失", task.name), task.replica, t.since(h.lapse), t.since(h.to))
+			}
+			if h.ragged {
+				table.Add(t.say("no release by %s was recorded", "没有记录到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
+			}
+		}
+	}
+	for _, s := range t.sales {
+		table.Add(t.say("%d sold so far", "至此卖出 %d", s.pieces), "", t.since(s.at), "")
+	}
+	for _, s := range t.taken {
+		table.Add(t.say("%d taken from stock", "库存减少 %d", s.pieces), "", t.since(s.at), "")
+	}
+	return table
+}
+
+// Left says how many requests the picture leaves out.
+func (t Timeline) Left() string {
+	if t.left == 0 {
+		return ""
+	}
+	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
+}
+
+func (t Timeline) both(o overlap) string {
+	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s did not write after that", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
+	if o.acted {
+		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s wrote after that", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
+	}
+	return t.say(en, zh, o.first.name, o.second.name)
+}
+
+func (t Timeline) steps(task *task) string {
+	words := make([]string, len(task.events))
+	for i, e := range task.events {
+		words[i] = t.word(e.Step) + " " + t.since(e.At)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (t *task) fences() string {
+	var seen []string
+	last := int64(0)
+	for _, e := range t.events {
+		if fence := fenceOf(e); fence > 0 && fence != last {
+			last = fence
+			seen = append(seen, strconv.FormatInt(last, 10))
+		}
+	}
+	return strings.Join(seen, ", ")
+}
+
+// fenceOf returns the fencing token of a step that a holder takes, and 0 for all other steps. At the
+// step queued, e.Fence is not a token, but the position in the queue.
+func fenceOf(e history.Event) int64 {
+	switch e.Step {
+	case "granted", "read", "writing", "written", "released":
+		return e.Fence
+	}
+	return 0
+}
+
+func (t Timeline) answer(task *task) string {
+	if task.op == nil {
+		return t.word("no answer seen")
+	}
+	words := map[history.Outcome]string{history.OK: "✓ ", history.Refused: "✗ ", history.Unknown: "? "}[task.op.Outcome] +
+		t.word(strings.ReplaceAll(task.op.Reason, "_", " "))
+	if task.op.HasRemaining {
+		words += t.say(", %d left", "，剩 %d", task.op.Remaining)
+	}
+	return words
+}
+
+func (t Timeline) title() string {
+	requests := len(t.tasks) + t.left
+	en := "Timeline of %s: %d requests in %.3f s"
+	if requests == 1 {
+		en = "Timeline of %s: %d request in %.3f s"
+	}
+	return t.say(en, "%s 的时间线：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
+}
