@@ -40,8 +40,8 @@ func TestCourseNames(t *testing.T) {
 		}
 		for _, l := range lessons {
 			file := course.File(l.Name, lang)
-			for _, trial := range l.Trials() {
-				for _, c := range trial.Commands {
+			for _, question := range l.Questions() {
+				for _, c := range question.Commands {
 					check(file, c)
 				}
 			}

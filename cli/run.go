@@ -183,12 +183,12 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	watcher := f.watcher(out, errOut)
-	trials, failed := comparison.Run(ctx, f.plan, watcher)
+	measurements, failed := comparison.Run(ctx, f.plan, watcher)
 	watcher.close()
-	shown := errors.Join(watcher.failed, f.show(trials, out, errOut))
-	err = verdict(trials, failed)
+	shown := errors.Join(watcher.failed, f.show(measurements, out, errOut))
+	err = verdict(measurements, failed)
 	if f.rolling {
-		shown = errors.Join(shown, showRolling(f.files.textOutput(out, errOut), trials, f.restarts))
+		shown = errors.Join(shown, showRolling(f.files.textOutput(out, errOut), measurements, f.restarts))
 	}
 	if errors.Is(failed, comparison.ErrPlan) {
 		err = usage("run: %w", failed)
@@ -227,13 +227,13 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 	return lab.Close, nil
 }
 
-func (f *runFlags) show(trials []comparison.Trial, out, errOut io.Writer) error {
-	if len(trials) == 0 {
+func (f *runFlags) show(measurements []comparison.Measurement, out, errOut io.Writer) error {
+	if len(measurements) == 0 {
 		return nil
 	}
-	results := make([]measure.Result, len(trials))
-	histories := make([]history.History, len(trials))
-	for i, t := range trials {
+	results := make([]measure.Result, len(measurements))
+	histories := make([]history.History, len(measurements))
+	for i, t := range measurements {
 		results[i], histories[i] = t.Result, t.History
 	}
 	text := f.files.textOutput(out, errOut)
@@ -301,9 +301,9 @@ func emptyLine(w io.Writer) error {
 }
 
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil.
-func verdict(trials []comparison.Trial, failed error) error {
+func verdict(measurements []comparison.Measurement, failed error) error {
 	var broken, withErrors, left []string
-	for _, t := range trials {
+	for _, t := range measurements {
 		if t.Result.Safe && t.Result.Verdict == api.Broken {
 			broken = append(broken, t.Result.Strategy)
 		}

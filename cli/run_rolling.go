@@ -29,9 +29,9 @@ func (f *runFlags) restartDuringRuns(lab *rig.Rig) {
 }
 
 // showRolling prints the sum of all runs with a rolling restart.
-func showRolling(out io.Writer, trials []comparison.Trial, restarts int) error {
+func showRolling(out io.Writer, measurements []comparison.Measurement, restarts int) error {
 	requests, failed, left := 0, 0, 0
-	for _, t := range trials {
+	for _, t := range measurements {
 		requests += t.Result.Samples
 		failed += t.Result.Errors
 		if t.LeftBehind != "" {

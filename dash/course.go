@@ -25,15 +25,15 @@ type coursePage struct {
 	s       *Server
 	lessons map[string][]course.Lesson // by language: the same lessons in the same order
 	// The hub's mutex protects the state: see hub.Send.
-	trials map[string][]*trialState // by lesson
+	questions map[string][]*questionState // by lesson
 }
 
-// trialState is a trial of a lesson with its last run, which all open pages show.
-type trialState struct {
+// questionState is a question of a lesson with its last run, which all open pages show.
+type questionState struct {
 	ID    string // of the part of the page
 	Index int
 	Of    api.Text // the lesson, for the form
-	In    map[string]course.Trial
+	In    map[string]course.Question
 	Quiz  bool
 	progress
 	Output string // what the commands have printed
@@ -45,22 +45,22 @@ type trialState struct {
 	MissingServers bool
 }
 
-// Trial returns the trial in the language of the page.
-func (t *trialState) Trial(lang string) course.Trial { return t.In[lang] }
+// Question returns the question in the language of the page.
+func (t *questionState) Question(lang string) course.Question { return t.In[lang] }
 
 // Done reports whether the commands have run to their end.
-func (t *trialState) Done() bool { return t.Begun && !t.Running && !t.Stopped && t.Error == nil }
+func (t *questionState) Done() bool { return t.Begun && !t.Running && !t.Stopped && t.Error == nil }
 
-const maxOutput = 40_000 // bytes of what a trial's commands print
+const maxOutput = 40_000 // bytes of what a question's commands print
 
 func newCoursePage(s *Server) *coursePage {
 	lessons, err := lessonsByLanguage()
 	if err != nil {
 		panic(err) // a test reads the embedded lessons
 	}
-	p := &coursePage{s: s, lessons: lessons, trials: map[string][]*trialState{}}
+	p := &coursePage{s: s, lessons: lessons, questions: map[string][]*questionState{}}
 	for i, l := range p.lessons["en"] {
-		p.trials[l.Name] = p.trialsOf(i)
+		p.questions[l.Name] = p.questionsOf(i)
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
 	}
 	s.hub.Open("course", func() []hub.Message { return nil })
@@ -87,41 +87,41 @@ func lessonsByLanguage() (map[string][]course.Lesson, error) {
 	return lessons, nil
 }
 
-func (p *coursePage) trialsOf(lesson int) (all []*trialState) {
-	en, zh := p.lessons["en"][lesson], p.lessons["zh"][lesson].Trials()
+func (p *coursePage) questionsOf(lesson int) (all []*questionState) {
+	en, zh := p.lessons["en"][lesson], p.lessons["zh"][lesson].Questions()
 	for _, part := range en.Parts {
-		for _, trial := range part.Trials {
+		for _, question := range part.Questions {
 			n := len(all)
-			all = append(all, &trialState{
-				ID: "trial-" + strconv.Itoa(n), Index: n, Of: verbatim(en.Name), Quiz: part.Kind == course.Quiz,
-				In:             map[string]course.Trial{"en": trial, "zh": zh[n]},
-				MissingServers: p.s.Binary == "" && slices.ContainsFunc(trial.Commands, course.Command.NeedsServers),
+			all = append(all, &questionState{
+				ID: "question-" + strconv.Itoa(n), Index: n, Of: verbatim(en.Name), Quiz: part.Kind == course.Quiz,
+				In:             map[string]course.Question{"en": question, "zh": zh[n]},
+				MissingServers: p.s.Binary == "" && slices.ContainsFunc(question.Commands, course.Command.NeedsServers),
 			})
 		}
 	}
 	return all
 }
 
-// all returns the messages that draw all trials of a lesson. The hub's mutex must be locked.
+// all returns the messages that draw all questions of a lesson. The hub's mutex must be locked.
 func (p *coursePage) all(lesson string) (all []hub.Message) {
-	for _, t := range p.trials[lesson] {
+	for _, t := range p.questions[lesson] {
 		all = append(all, p.draw(t))
 	}
 	return append(all, p.s.part("lesson", "tally", p.s.votes.count("course-"+lesson)))
 }
 
-// ask lets the class vote on the question of a trial.
+// ask lets the class vote on the question of a question.
 func (p *coursePage) ask(_ context.Context, req request) error {
 	name := req.PathValue("lesson")
 	if _, err := p.index(name); err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(req.Form.Get("trial"))
-	if err != nil || n < 0 || n >= len(p.trials[name]) || len(p.trials[name][n].In["en"].Options) == 0 {
-		return badRequest("trial must be the number of a trial of this lesson that has answers.", "trial 必须是这一课中有选项的实验的编号。")
+	n, err := strconv.Atoi(req.Form.Get("question"))
+	if err != nil || n < 0 || n >= len(p.questions[name]) || len(p.questions[name][n].In["en"].Options) == 0 {
+		return badRequest("question must be the number of a question of this lesson that has answers.", "question 必须是这一课中有选项的实验的编号。")
 	}
-	in := p.trials[name][n].In
-	q := question{Topic: "course-" + name, Trial: n, Ask: bilingual(in["en"].Ask, in["zh"].Ask)}
+	in := p.questions[name][n].In
+	q := question{Topic: "course-" + name, Question: n, Ask: bilingual(in["en"].Ask, in["zh"].Ask)}
 	for i, option := range in["en"].Options {
 		q.Options = append(q.Options, bilingual(option.Text, in["zh"].Options[i].Text))
 	}
@@ -129,8 +129,8 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 	return nil
 }
 
-func (p *coursePage) draw(t *trialState) hub.Message {
-	return hub.Replace(p.s.render("lesson", "trial", t.ID, t))
+func (p *coursePage) draw(t *questionState) hub.Message {
+	return hub.Replace(p.s.render("lesson", "question", t.ID, t))
 }
 
 func (p *coursePage) index(name string) (int, error) {
@@ -141,7 +141,7 @@ func (p *coursePage) index(name string) (int, error) {
 	return i, nil
 }
 
-// lessonPart is a part of a lesson on its page. First is the index of its first trial.
+// lessonPart is a part of a lesson on its page. First is the index of its first question.
 type lessonPart struct {
 	course.Part
 	First int
@@ -163,7 +163,7 @@ func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
 	first := 0
 	for _, part := range l.Parts {
 		data.Sections = append(data.Sections, lessonPart{part, first})
-		first += len(part.Trials)
+		first += len(part.Questions)
 	}
 	if i+1 < len(p.lessons[lang]) {
 		data.Next = &p.lessons[lang][i+1]
@@ -171,13 +171,13 @@ func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
 	p.s.write(w, http.StatusOK, "lesson", view{Lang: lang, Page: "course", Topic: "course-" + l.Name, Title: verbatim(l.Title), Data: data})
 }
 
-// chosen returns the trial that the form names, and the number of the chosen option.
-func (p *coursePage) chosen(lesson string, form url.Values) (t *trialState, option int, err error) {
-	n, err := strconv.Atoi(form.Get("trial"))
-	if err != nil || n < 0 || n >= len(p.trials[lesson]) {
-		return nil, 0, badRequest("trial must be the number of a trial of this lesson.", "trial 必须是这一课的一个实验的编号。")
+// chosen returns the question that the form names, and the number of the chosen option.
+func (p *coursePage) chosen(lesson string, form url.Values) (t *questionState, option int, err error) {
+	n, err := strconv.Atoi(form.Get("question"))
+	if err != nil || n < 0 || n >= len(p.questions[lesson]) {
+		return nil, 0, badRequest("question must be the number of a question of this lesson.", "question 必须是这一课的一个实验的编号。")
 	}
-	t = p.trials[lesson][n]
+	t = p.questions[lesson][n]
 	if t.MissingServers {
 		return nil, 0, reject(http.StatusConflict, "These commands start servers of their own, and this page's machine has none. Run them on a machine with the servers.",
 			"这些命令要启动自己的服务器，而本页所在的机器上没有。请在装有这些服务器的机器上运行。")
@@ -217,8 +217,8 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 	})
 }
 
-// work runs the commands of the trial on a full stock, and finds the option that is right.
-func (p *coursePage) work(ctx context.Context, t *trialState, lang string, cards course.Cards, change func(func())) error {
+// work runs the commands of the question on a full stock, and finds the option that is right.
+func (p *coursePage) work(ctx context.Context, t *questionState, lang string, cards course.Cards, change func(func())) error {
 	if err := p.s.catalogue.nginx.Call(ctx, http.MethodPut, "/stock/1?"+url.Values{"count": {"5000"}}.Encode(), nil, nil); err != nil {
 		return err
 	}

@@ -48,25 +48,25 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 	t.Helper()
 	pages := []window{lessonPage(t, address, en, "en"), lessonPage(t, address, zh, "zh")}
 	done, broke := []string{"Done.", "完成。"}, false
-	for i, trial := range en.Trials() {
-		breaks := slices.ContainsFunc(trial.Commands, func(c course.Command) bool { return len(c.Args) > 0 && c.Args[0] == "break" })
-		if len(trial.Commands) == 0 || breaks && broke && os.Getenv("COURSE") == "" {
+	for i, question := range en.Questions() {
+		breaks := slices.ContainsFunc(question.Commands, func(c course.Command) bool { return len(c.Args) > 0 && c.Args[0] == "break" })
+		if len(question.Commands) == 0 || breaks && broke && os.Getenv("COURSE") == "" {
 			continue
 		}
 		broke = broke || breaks
-		box := fmt.Sprintf("#part-trial-%d", i)
+		box := fmt.Sprintf("#part-question-%d", i)
 		teacher := pages[i%2]
 		if i == 0 && en.Name == "00-one-minute" {
-			do(t, teacher, tabTo("#trial-0-1"), keys(" "), tabTo(box+" button.go"), keys(kb.Enter), reads(box+" [role=status]", done[0]))
+			do(t, teacher, tabTo("#question-0-1"), keys(" "), tabTo(box+" button.go"), keys(kb.Enter), reads(box+" [role=status]", done[0]))
 		}
-		if len(trial.Options) > 0 {
-			do(t, teacher, press(fmt.Sprintf("#trial-%d-1", i)))
+		if len(question.Options) > 0 {
+			do(t, teacher, press(fmt.Sprintf("#question-%d-1", i)))
 		}
 		// The page of the teacher, who presses Run, scrolls to the result.
 		do(t, teacher, screens()[i%3].look("light"), press(box+" button.go"))
 		for j, page := range pages {
 			do(t, page, reads(box+" [role=status]", done[j]))
-			if len(trial.Options) > 0 {
+			if len(question.Options) > 0 {
 				do(t, page, reads(box+" .option.right", "✓"))
 			}
 		}
@@ -95,15 +95,15 @@ func TestLessonKeepsTheChoice(t *testing.T) {
 	var chosen bool
 	do(
 		t, tab, chromedp.Navigate(server.URL+"/dash/course/01-overselling#token="+token),
-		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), press(`#trial-0-2`),
+		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), press(`#question-0-2`),
 		chromedp.ActionFunc(func(context.Context) error { server.CloseClientConnections(); return nil }),
 		chromedp.WaitVisible(`#offline`, chromedp.ByQuery), chromedp.WaitNotVisible(`#offline`, chromedp.ByQuery),
-		chromedp.Evaluate(`document.querySelector('#trial-0-2').checked`, &chosen),
+		chromedp.Evaluate(`document.querySelector('#question-0-2').checked`, &chosen),
 	)
 	if !chosen {
 		t.Fatal("the choice is lost")
 	}
-	do(t, tab, press(`#part-trial-0 .go`), reads(`#part-trial-0 .said`, "4997"))
+	do(t, tab, press(`#part-question-0 .go`), reads(`#part-question-0 .said`, "4997"))
 }
 
 // TestPresent presents a lesson: one part at a time, in large type, without the notes.

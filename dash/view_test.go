@@ -96,11 +96,11 @@ func mainTasks() []mainTask {
 		{"learn none", "/dash/learn/none", nil, `.claims-row`},
 		{"learn redis", "/dash/learn/redis", nil, `.claims-row`},
 		{"course", "/dash/course/01-overselling", chromedp.Tasks{
-			press(`#trial-0-2`), press(`#part-trial-0 .go`), chromedp.WaitReady(`#part-trial-0 .said`, chromedp.ByQuery),
-		}, `#part-trial-0 [data-verdict]`},
+			press(`#question-0-2`), press(`#part-question-0 .go`), chromedp.WaitReady(`#part-question-0 .said`, chromedp.ByQuery),
+		}, `#part-question-0 [data-verdict]`},
 		{"course, a run", "/dash/course/01-overselling", chromedp.Tasks{
-			press(`#trial-1-1`), press(`#part-trial-1 .go`), chromedp.WaitReady(`#part-trial-1 .said`, chromedp.ByQuery),
-		}, `#part-trial-1 [data-verdict]`},
+			press(`#question-1-1`), press(`#part-question-1 .go`), chromedp.WaitReady(`#part-question-1 .said`, chromedp.ByQuery),
+		}, `#part-question-1 [data-verdict]`},
 	}
 }
 

@@ -28,8 +28,8 @@ type votes struct {
 type question struct {
 	ID      string // differs for each question, so that a late vote does not count for the next one
 	Topic   string // of the lesson's page, which shows the votes
-	Trial   int    // the index of the trial in the lesson
-	Closed  bool   // the trial has a result
+	Question   int    // the index of the question in the lesson
+	Closed  bool   // the question has a result
 	Ask     api.Text
 	Options []api.Text
 }
@@ -69,10 +69,10 @@ func (v *votes) ask(q question) {
 	v.show(q.Topic)
 }
 
-// close ends the vote on a trial, because its result shows.
-func (v *votes) close(topic string, trial int) {
+// close ends the vote on a question, because its result shows.
+func (v *votes) close(topic string, question int) {
 	v.s.hub.Send("vote", func() []hub.Message {
-		v.open.Closed = v.open.Closed || v.open.Topic == topic && v.open.Trial == trial
+		v.open.Closed = v.open.Closed || v.open.Topic == topic && v.open.Question == question
 		return v.all()
 	})
 }

@@ -16,7 +16,7 @@ import (
 // in view, also in Chinese.
 func TestVote(t *testing.T) {
 	page, projector := pageOf(t, testLab), browser(t)
-	ask := func(trial string) chromedp.Action { return press(`#part-trial-` + trial + ` [name=ask]`) }
+	ask := func(question string) chromedp.Action { return press(`#part-question-` + question + ` [name=ask]`) }
 	do(t, projector, chromedp.Navigate(page("/")), press(`a[href="/dash/course/00-one-minute"]`), reads(`h1`, "One minute"),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), ask("0"))
 	var phones []window
@@ -36,7 +36,7 @@ func TestVote(t *testing.T) {
 	accessible(t, phones[0], axe(t), "a vote")
 	pictures(t, phones[0], "vote")
 	do(t, projector, reads(`.tally dd:nth-of-type(1)`, "1"), reads(`.tally dd:nth-of-type(2)`, "2"))
-	do(t, projector, press("#trial-0-1"), press(`#part-trial-0 .go`), reads(`#part-trial-0 .said`, "The class was right"))
+	do(t, projector, press("#question-0-1"), press(`#part-question-0 .go`), reads(`#part-question-0 .said`, "The class was right"))
 	do(t, phones[1], reads(`#part-question`, "现在没有问题"))
 	do(t, projector, ask("1"), chromedp.WaitNotPresent(`.tally`, chromedp.ByQuery))
 	do(t, phones[2], reads(`.vote legend`, "only one replica"))
@@ -49,7 +49,7 @@ func TestViewers(t *testing.T) {
 	class, phones := httptest.NewServer(page), httptest.NewServer(page.Viewers())
 	defer class.Close()
 	defer phones.Close()
-	if status, body := send(t, http.MethodPost, class.URL+"/dash/course/00-one-minute/ask", "trial=0", authorized()); status != http.StatusNoContent {
+	if status, body := send(t, http.MethodPost, class.URL+"/dash/course/00-one-minute/ask", "question=0", authorized()); status != http.StatusNoContent {
 		t.Fatalf("ask: %d %s", status, body)
 	}
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestViewers(t *testing.T) {
 		{"GET", "/dash/course/00-one-minute", "", 200, "http://192.0.2.1:8300/dash/vote"},
 		{"GET", "/", "", 200, "Which locks oversell?"},
 		{"POST", "/dash/run/start", "strategy=none", 403, "look and vote"},
-		{"POST", "/dash/course/00-one-minute/run", "trial=0&choice=1", 403, "look and vote"},
+		{"POST", "/dash/course/00-one-minute/run", "question=0&choice=1", 403, "look and vote"},
 		{"DELETE", "/dash/vote", "", 405, ""},
 		{"POST", "/dash/vote", "question=x&option=1", 400, "allow cookies"},
 	} {

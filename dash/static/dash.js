@@ -150,7 +150,7 @@ function put(words) {
   delete late[id];
   const focus = part.contains(document.activeElement) && document.activeElement.id;
   const open = $$('details[id][open]', part).map(d => d.id);
-  const chosen = part.matches('.trial-box') && $('input:checked', part)?.id;
+  const chosen = part.matches('.question-box') && $('input:checked', part)?.id;
   const sorted = $('th[aria-sort]', part);
   const at = sorted && { n: sorted.cellIndex, up: sorted.getAttribute('aria-sort') === 'ascending' };
   part.innerHTML = text;

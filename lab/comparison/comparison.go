@@ -67,8 +67,8 @@ type Plan struct {
 	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
 
-// Trial is the run of one strategy.
-type Trial struct {
+// Measurement is the run of one strategy.
+type Measurement struct {
 	Result  measure.Result
 	History history.History
 	// LeftBehind says why a sale after Plan.During failed. Empty means that it sold.
@@ -125,12 +125,12 @@ func (p Plan) of(card api.Card) Plan {
 	return p
 }
 
-// Run runs the plan and returns a trial for each strategy that got requests.
+// Run runs the plan and returns a measurement for each strategy that got requests.
 //
 // If the error wraps ErrPlan, no request was sent. With any other error, Run also returns the
-// trials so far. Either ctx ended and the last trial is partial, or the stock could not be reset.
-// An unavailable backend is part of the trial, and no error.
-func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
+// measurements so far. Either ctx ended and the last measurement is partial, or the stock could not be reset.
+// An unavailable backend is part of the measurement, and no error.
+func Run(ctx context.Context, p Plan, w Watcher) ([]Measurement, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -150,20 +150,20 @@ func Run(ctx context.Context, p Plan, w Watcher) ([]Trial, error) {
 		}
 		defer restore()
 	}
-	var trials []Trial
+	var measurements []Measurement
 	runs := p.runs(chosen)
 	for i, r := range runs {
 		w.Begin(r.name, i+1, len(runs))
 		t, err := r.plan.try(ctx, service, r.card, cards, w)
 		if t != nil {
-			trials = append(trials, *t)
+			measurements = append(measurements, *t)
 			w.End(t.Result)
 		}
 		if err != nil {
-			return trials, err
+			return measurements, err
 		}
 	}
-	return trials, nil
+	return measurements, nil
 }
 
 // run is the run of one strategy. In a sweep, it is the run with one number of clients.
@@ -214,8 +214,8 @@ func (p Plan) overruns(card api.Card) bool {
 	return p.Lease > 0 && p.Hold >= p.Lease && card.BrokenBy(api.Overrun)
 }
 
-// try runs one strategy. If try returns no trial, it sent none of the plan's requests.
-func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Trial, error) {
+// try runs one strategy. If try returns no measurement, it sent none of the plan's requests.
+func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards []api.Card, w Watcher) (*Measurement, error) {
 	if !card.LeasePerRequest {
 		p.Lease = 0 // the strategy would reject it
 	}
@@ -251,7 +251,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 		}
 	}
 	setup.Warnings = warnings
-	t := &Trial{Result: measure.Summarise(h, setup), History: h}
+	t := &Measurement{Result: measure.Summarise(h, setup), History: h}
 	if p.During != nil && during == nil && stopped == nil {
 		t.LeftBehind = sellAtOnce(ctx, service, card.ID)
 	}

@@ -137,14 +137,14 @@ func (w *recorder) End(r measure.Result) {
 func TestRunComparesAll(t *testing.T) {
 	_, plan := start(t, &fakeService{})
 	var w recorder
-	trials, err := comparison.Run(t.Context(), plan, &w)
+	measurements, err := comparison.Run(t.Context(), plan, &w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(w.calls, ", "); got != "begin none 1/3, end none, begin redis 2/3, end redis, begin zk 3/3, end zk" {
 		t.Errorf("calls: %s", got)
 	}
-	none, redis := trials[0].Result, trials[1].Result
+	none, redis := measurements[0].Result, measurements[1].Result
 	if none.Sold != 20 || *none.Remaining != 10 || none.LostUpdates != 10 || none.Verdict != api.Broken || none.Safe {
 		t.Errorf("none: %+v", none)
 	}
@@ -154,8 +154,8 @@ func TestRunComparesAll(t *testing.T) {
 	if redis.Machine.OS != "test" || redis.Seed != 3 || redis.Stock != 20 || redis.WaitMS != 1000 || redis.Partial || redis.Target != plan.Target {
 		t.Errorf("the conditions are missing: %+v", redis)
 	}
-	if len(trials[1].History.Ops) != 20 {
-		t.Errorf("%d operations recorded", len(trials[1].History.Ops))
+	if len(measurements[1].History.Ops) != 20 {
+		t.Errorf("%d operations recorded", len(measurements[1].History.Ops))
 	}
 }
 
@@ -163,14 +163,14 @@ func TestRunComparesAll(t *testing.T) {
 func TestRunAll(t *testing.T) {
 	_, plan := start(t, &fakeService{})
 	plan.All = true
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || len(trials) != 4 {
-		t.Fatalf("%d trials, %v", len(trials), err)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(measurements) != 4 {
+		t.Fatalf("%d measurements, %v", len(measurements), err)
 	}
-	if zk := trials[2].Result; zk.Samples != 20 || zk.Stock != 20 || zk.WaitMS != 1000 {
+	if zk := measurements[2].Result; zk.Samples != 20 || zk.Stock != 20 || zk.WaitMS != 1000 {
 		t.Errorf("zk: %+v", zk)
 	}
-	if slow := trials[3].Result; slow.Samples != 4 || slow.Stock != 4 || slow.Sold != 4 || slow.WaitMS != 60_000 {
+	if slow := measurements[3].Result; slow.Samples != 4 || slow.Stock != 4 || slow.Sold != 4 || slow.WaitMS != 60_000 {
 		t.Errorf("redis-setnx: %+v", slow)
 	}
 }
@@ -202,11 +202,11 @@ func TestDuring(t *testing.T) {
 		done.Store(true)
 		return nil
 	}
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || len(trials) != 2 {
-		t.Fatalf("%d trials, %v", len(trials), err)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(measurements) != 2 {
+		t.Fatalf("%d measurements, %v", len(measurements), err)
 	}
-	redis, zk := trials[0], trials[1]
+	redis, zk := measurements[0], measurements[1]
 	if redis.Result.Samples < 100 || redis.Result.Errors != 0 || redis.Result.Partial || redis.Result.LostUpdates != 0 || redis.LeftBehind != "" {
 		t.Errorf("redis: %+v, left behind: %q", redis.Result, redis.LeftBehind)
 	}
@@ -222,14 +222,14 @@ func TestDuring(t *testing.T) {
 func TestRunKeepsTheWantedOrder(t *testing.T) {
 	_, plan := start(t, &fakeService{warnings: []string{"zk: gone", "disk: nearly full"}})
 	plan.Strategies = []string{"zk", "none"}
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || len(trials) != 2 || trials[0].Result.Strategy != "zk" || trials[1].Result.Strategy != "none" {
-		t.Fatalf("%v, %v", trials, err)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(measurements) != 2 || measurements[0].Result.Strategy != "zk" || measurements[1].Result.Strategy != "none" {
+		t.Fatalf("%v, %v", measurements, err)
 	}
-	if w := trials[0].Result.Warnings; strings.Join(w, ", ") != "zk: gone, disk: nearly full" {
+	if w := measurements[0].Result.Warnings; strings.Join(w, ", ") != "zk: gone, disk: nearly full" {
 		t.Errorf("zk is warned: %q", w)
 	}
-	if w := trials[1].Result.Warnings; strings.Join(w, ", ") != "disk: nearly full" {
+	if w := measurements[1].Result.Warnings; strings.Join(w, ", ") != "disk: nearly full" {
 		t.Errorf("none is warned: %q", w)
 	}
 }
@@ -265,9 +265,9 @@ func TestRunRejectsStockThatWasNotReset(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			service, plan := start(t, tt.service)
-			trials, err := comparison.Run(t.Context(), plan, &recorder{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) || len(trials) != 0 || service.sales != 0 {
-				t.Errorf("%d trials, %d requests, error %v", len(trials), service.sales, err)
+			measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || len(measurements) != 0 || service.sales != 0 {
+				t.Errorf("%d measurements, %d requests, error %v", len(measurements), service.sales, err)
 			}
 		})
 	}
@@ -301,15 +301,15 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 		}
 		sell(s, w, strategy)
 	}})
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || len(trials) != 3 {
-		t.Fatalf("%d trials, %v", len(trials), err)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(measurements) != 3 {
+		t.Fatalf("%d measurements, %v", len(measurements), err)
 	}
-	r := trials[1].Result
+	r := measurements[1].Result
 	if r.Errors != 20 || r.Sold != 0 || r.Verdict != api.Holds || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
 		t.Errorf("redis: %+v", r)
 	}
-	if trials[2].Result.Errors != 0 {
+	if measurements[2].Result.Errors != 0 {
 		t.Error("the next strategy was not run as usual")
 	}
 }
@@ -326,9 +326,9 @@ func TestDatabaseRestarts(t *testing.T) {
 		return true
 	}})
 	plan.Strategies = []string{"redis"}
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || failures != 2 || trials[0].Result.Verdict != api.Holds {
-		t.Errorf("failed %d times, %v, %+v", failures, err, trials)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || failures != 2 || measurements[0].Result.Verdict != api.Holds {
+		t.Errorf("failed %d times, %v, %+v", failures, err, measurements)
 	}
 }
 
@@ -354,11 +354,11 @@ func TestWaitsForLateSales(t *testing.T) {
 		},
 	})
 	plan.Strategies = []string{"redis"}
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := trials[0].Result; reads < 3 || *r.Remaining != 0 || r.Unknown != 1 || r.Verdict != api.Holds {
+	if r := measurements[0].Result; reads < 3 || *r.Remaining != 0 || r.Unknown != 1 || r.Verdict != api.Holds {
 		t.Errorf("%d reads, %+v", reads, r)
 	}
 }
@@ -367,15 +367,15 @@ func TestStoppedRunReturnsPartialTrial(t *testing.T) {
 	_, plan := start(t, &fakeService{})
 	plan.Loops, plan.Stock = 100_000, 1_000_000
 	ctx, cancel := context.WithCancel(t.Context())
-	trials, err := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
+	measurements, err := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
 		if p.Done > 0 {
 			cancel()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || len(trials) != 1 {
-		t.Fatalf("%d trials, error %v", len(trials), err)
+	if !errors.Is(err, context.Canceled) || len(measurements) != 1 {
+		t.Fatalf("%d measurements, error %v", len(measurements), err)
 	}
-	r := trials[0].Result
+	r := measurements[0].Result
 	if !r.Partial || r.Samples == 0 || r.Samples >= 400_000 || r.Remaining == nil || !strings.Contains(r.Sentence.EN, "stopped early") {
 		t.Errorf("%+v", r.Sentence)
 	}
@@ -393,11 +393,11 @@ func TestFlushIsNotBlamedOnTheLock(t *testing.T) {
 			sell(s, w, "")
 		}})
 		plan.Strategies = []string{"redis"}
-		trials, err := comparison.Run(t.Context(), plan, &recorder{})
+		measurements, err := comparison.Run(t.Context(), plan, &recorder{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := trials[0].Result
+		r := measurements[0].Result
 		want := api.Broken
 		if flushed > 0 {
 			want = api.Inconclusive
@@ -424,15 +424,15 @@ func TestStockThatCannotBeReadAfterwards(t *testing.T) {
 	}})
 	plan.Loops, plan.Stock = 100_000, 1_000_000
 	ctx, cancel := context.WithCancel(t.Context()) // after a stop, the read timeout is shorter
-	trials, _ := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
+	measurements, _ := comparison.Run(ctx, plan, &recorder{during: func(p load.Progress) {
 		if p.Done > 0 {
 			cancel()
 		}
 	}})
-	if len(trials) != 1 {
-		t.Fatalf("%d trials", len(trials))
+	if len(measurements) != 1 {
+		t.Fatalf("%d measurements", len(measurements))
 	}
-	r := trials[0].Result
+	r := measurements[0].Result
 	if r.Remaining != nil || r.Verdict != api.Inconclusive || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "mysql is unavailable: gone") {
 		t.Errorf("%+v", r)
 	}

@@ -32,12 +32,12 @@ func TestSweep(t *testing.T) {
 	_, plan := start(t, &fakeService{onReset: func(*fakeService) { resets++ }})
 	plan.Strategies, plan.Sweep, plan.Loops, plan.Stock = []string{"redis", "none"}, comparison.Steps(1, 2), 1, 0
 	var w recorder
-	trials, err := comparison.Run(t.Context(), plan, &w)
-	if err != nil || len(trials) != 4 || resets != 5 {
-		t.Fatalf("%d trials, %d resets, %v; want 4 and 5: the last one restores the stock", len(trials), resets, err)
+	measurements, err := comparison.Run(t.Context(), plan, &w)
+	if err != nil || len(measurements) != 4 || resets != 5 {
+		t.Fatalf("%d measurements, %d resets, %v; want 4 and 5: the last one restores the stock", len(measurements), resets, err)
 	}
 	for i, clients := range []int{1, 2, 1, 2} {
-		r := trials[i].Result
+		r := measurements[i].Result
 		if r.Clients != clients || r.SoldOut > 0 || r.Partial || r.Sold == 0 || r.Stock < r.Sold {
 			t.Errorf("run %d: %d clients, %d sold of %d, %d sold out, partial %v", i, r.Clients, r.Sold, r.Stock, r.SoldOut, r.Partial)
 		}
@@ -55,11 +55,11 @@ func TestSweep(t *testing.T) {
 func TestOpenLoopPlan(t *testing.T) {
 	_, plan := start(t, &fakeService{})
 	plan.Strategies, plan.Rate, plan.Qty = []string{"redis"}, 1000, 1
-	trials, err := comparison.Run(t.Context(), plan, &recorder{})
-	if err != nil || len(trials) != 1 {
-		t.Fatal(trials, err)
+	measurements, err := comparison.Run(t.Context(), plan, &recorder{})
+	if err != nil || len(measurements) != 1 {
+		t.Fatal(measurements, err)
 	}
-	if r := trials[0].Result; r.Open == nil || r.Open.DuePerS != 1000 || r.Sold != 20 || trials[0].History.Ops[0].Due == 0 {
+	if r := measurements[0].Result; r.Open == nil || r.Open.DuePerS != 1000 || r.Sold != 20 || measurements[0].History.Ops[0].Due == 0 {
 		t.Errorf("%+v", r)
 	}
 	plan.Qty = 101

@@ -43,21 +43,21 @@ func TestLanguagesAgree(t *testing.T) {
 			t.Errorf("%s: the conditions and figures differ:\n%q\n%q", en.Name, en.Conditions(), zh.Conditions())
 		}
 		if !slices.Equal(shape(en), shape(zh)) {
-			t.Errorf("%s: the trials differ:\n%q\n%q", en.Name, shape(en), shape(zh))
+			t.Errorf("%s: the questions differ:\n%q\n%q", en.Name, shape(en), shape(zh))
 		}
 	}
 }
 
 func sorted(all []string) []string { slices.Sort(all); return all }
 
-// shape returns the commands and conditions of all trials, in their order.
+// shape returns the commands and conditions of all questions, in their order.
 func shape(l course.Lesson) (all []string) {
-	for _, trial := range l.Trials() {
-		all = append(all, "trial")
-		for _, c := range trial.Commands {
+	for _, question := range l.Questions() {
+		all = append(all, "question")
+		for _, c := range question.Commands {
 			all = append(all, c.Text)
 		}
-		for _, o := range trial.Options {
+		for _, o := range question.Options {
 			all = append(all, o.Condition)
 		}
 	}
@@ -108,20 +108,20 @@ func TestLessons(t *testing.T) {
 			case course.Try:
 				tries++
 			case course.Quiz:
-				quizzes += len(p.Trials)
+				quizzes += len(p.Questions)
 			case course.Notes:
 				notes++
 			}
-			for _, trial := range p.Trials {
+			for _, question := range p.Questions {
 				// Beside its question, an experiment may have commands that are only run.
-				if p.Kind == course.Plain || p.Kind == course.Try && len(trial.Options) == 0 && len(p.Trials) > 1 {
+				if p.Kind == course.Plain || p.Kind == course.Try && len(question.Options) == 0 && len(p.Questions) > 1 {
 					continue
 				}
-				if len(trial.Options) < 2 || len(trial.Commands) == 0 || trial.Answer == 0 {
-					t.Errorf("%s, %s: %q has %d options, %d commands and the recorded answer %d", l.Name, p.Title, trial.Ask, len(trial.Options), len(trial.Commands), trial.Answer)
+				if len(question.Options) < 2 || len(question.Commands) == 0 || question.Answer == 0 {
+					t.Errorf("%s, %s: %q has %d options, %d commands and the recorded answer %d", l.Name, p.Title, question.Ask, len(question.Options), len(question.Commands), question.Answer)
 				}
-				if p.Kind == course.Try && (trial.Why == "" || trial.Seen == "") {
-					t.Errorf("%s, %s: %q has no reason or no recorded output", l.Name, p.Title, trial.Ask)
+				if p.Kind == course.Try && (question.Why == "" || question.Seen == "") {
+					t.Errorf("%s, %s: %q has no reason or no recorded output", l.Name, p.Title, question.Ask)
 				}
 			}
 		}

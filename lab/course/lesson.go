@@ -23,9 +23,9 @@ type Lesson struct {
 type Part struct {
 	Title string
 	Kind  Kind
-	Text  string // before the trials
-	// Trials are the questions and commands of the part. Most parts have none.
-	Trials []Trial
+	Text  string // before the questions
+	// Questions are the questions and commands of the part. Most parts have none.
+	Questions []Question
 }
 
 // Kind tells the parts apart that the page shows in a special way.
@@ -39,8 +39,8 @@ const (
 	Notes Kind = "notes" // for the teacher only
 )
 
-// Trial is a question to the class, and the commands that answer it.
-type Trial struct {
+// Question is a question to the class, and the commands that answer it.
+type Question struct {
 	Ask      string
 	Options  []Option // may be empty: then the commands are only run
 	Commands []Command
@@ -50,7 +50,7 @@ type Trial struct {
 }
 
 // Right returns the text of the option that was right in the recorded run, or "".
-func (t Trial) Right() string {
+func (t Question) Right() string {
 	if t.Answer < 1 || t.Answer > len(t.Options) {
 		return ""
 	}
@@ -101,10 +101,10 @@ func Lessons(docs fs.FS, lang string) (all []Lesson, err error) {
 	return all, nil
 }
 
-// Trials returns the trials of all parts.
-func (l Lesson) Trials() (all []Trial) {
+// Questions returns the questions of all parts.
+func (l Lesson) Questions() (all []Question) {
 	for _, p := range l.Parts {
-		all = append(all, p.Trials...)
+		all = append(all, p.Questions...)
 	}
 	return all
 }
@@ -155,7 +155,7 @@ func parse(name, source string) (Lesson, error) {
 // partReader reads a part line by line. Plain lines are text of the field that to collects.
 type partReader struct {
 	part  Part
-	trial *Trial // the last element of part.Trials, or nil
+	question *Question // the last element of part.Questions, or nil
 	field *string
 	to    *strings.Builder
 	block string // the fence or comment in which the reader is: sh, text, seen
@@ -168,7 +168,7 @@ func (r *partReader) read(line string) error {
 		return r.inBlock(trimmed, line)
 	case trimmed == "```sh":
 		r.block = "sh"
-		if r.trial == nil || len(r.trial.Commands) > 0 {
+		if r.question == nil || len(r.question.Commands) > 0 {
 			r.begin("")
 		}
 	case trimmed == "<!-- seen -->":
@@ -178,14 +178,14 @@ func (r *partReader) read(line string) error {
 		r.begin(predict.ReplaceAllString(line, ""))
 	case r.part.Kind == Quiz && numbered.MatchString(line):
 		r.begin(numbered.ReplaceAllString(line, ""))
-	case r.trial != nil && why.MatchString(line):
-		r.collect(&r.trial.Why)
+	case r.question != nil && why.MatchString(line):
+		r.collect(&r.question.Why)
 		r.text(why.ReplaceAllString(line, ""))
-	case r.trial != nil && option.MatchString(line):
+	case r.question != nil && option.MatchString(line):
 		found := option.FindStringSubmatch(line)
-		r.trial.Options = append(r.trial.Options, Option{found[1], found[2]})
-	case r.trial != nil && answered.MatchString(line):
-		r.trial.Answer, _ = strconv.Atoi(answered.FindStringSubmatch(line)[1]) // digits, by the pattern
+		r.question.Options = append(r.question.Options, Option{found[1], found[2]})
+	case r.question != nil && answered.MatchString(line):
+		r.question.Answer, _ = strconv.Atoi(answered.FindStringSubmatch(line)[1]) // digits, by the pattern
 	case strings.HasPrefix(trimmed, "```"):
 		return errors.New("a block of code must be ```sh, or be between <!-- seen --> and <!-- /seen -->")
 	default:
@@ -198,7 +198,7 @@ func (r *partReader) inBlock(trimmed, line string) error {
 	switch {
 	case r.block == "sh" && trimmed == "```", r.block == "seen" && trimmed == "<!-- /seen -->":
 		if r.block == "seen" {
-			r.collect(&r.trial.Why)
+			r.collect(&r.question.Why)
 		}
 		r.block = ""
 	case r.block == "seen":
@@ -211,24 +211,24 @@ func (r *partReader) inBlock(trimmed, line string) error {
 			return err
 		}
 		if command.Text != "" {
-			r.trial.Commands = append(r.trial.Commands, command)
+			r.question.Commands = append(r.question.Commands, command)
 		}
 	}
 	return nil
 }
 
-func (r *partReader) current() *Trial {
-	if r.trial == nil {
+func (r *partReader) current() *Question {
+	if r.question == nil {
 		r.begin("")
 	}
-	return r.trial
+	return r.question
 }
 
 func (r *partReader) begin(ask string) {
 	r.flush()
-	r.part.Trials = append(r.part.Trials, Trial{})
-	r.trial = &r.part.Trials[len(r.part.Trials)-1]
-	r.collect(&r.trial.Ask)
+	r.part.Questions = append(r.part.Questions, Question{})
+	r.question = &r.part.Questions[len(r.part.Questions)-1]
+	r.collect(&r.question.Ask)
 	r.text(ask)
 }
 
@@ -244,7 +244,7 @@ func (r *partReader) flush() {
 	text := strings.Trim(r.to.String(), "\n")
 	r.to.Reset()
 	switch {
-	case r.field == nil && r.trial == nil:
+	case r.field == nil && r.question == nil:
 		r.part.Text = text
 	case r.field != nil && strings.TrimSpace(text) != "":
 		*r.field = strings.TrimSpace(*r.field + "\n" + text)
@@ -253,7 +253,7 @@ func (r *partReader) flush() {
 
 // Conditions returns the conditions of the options and the expressions of the figures.
 func (l Lesson) Conditions() (all []string) {
-	for _, t := range l.Trials() {
+	for _, t := range l.Questions() {
 		for _, o := range t.Options {
 			all = append(all, o.Condition)
 		}

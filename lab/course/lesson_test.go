@@ -89,21 +89,21 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(kinds, []Kind{Plain, Try, Quiz, Notes}) {
 		t.Fatalf("kinds: %q", kinds)
 	}
-	if p := l.Parts[1]; p.Text != "First some text." || len(p.Trials) != 1 {
+	if p := l.Parts[1]; p.Text != "First some text." || len(p.Questions) != 1 {
 		t.Errorf("part: %+v", p)
 	}
-	trial := l.Parts[1].Trials[0]
-	if trial.Ask != "Which one\nis safe?" || trial.Answer != 2 || trial.Seen != "old" || !strings.HasSuffix(trial.Why, "were lost.\n\nMore.") {
-		t.Errorf("trial: %+v", trial)
+	question := l.Parts[1].Questions[0]
+	if question.Ask != "Which one\nis safe?" || question.Answer != 2 || question.Seen != "old" || !strings.HasSuffix(question.Why, "were lost.\n\nMore.") {
+		t.Errorf("question: %+v", question)
 	}
-	if len(trial.Options) != 2 || trial.Options[1] != (Option{"the second", `run["a"].lost_updates > 0`}) {
-		t.Errorf("options: %+v", trial.Options)
+	if len(question.Options) != 2 || question.Options[1] != (Option{"the second", `run["a"].lost_updates > 0`}) {
+		t.Errorf("options: %+v", question.Options)
 	}
-	if len(trial.Commands) != 4 || !slices.Equal(trial.Commands[0].Args, []string{"strategies", "redis"}) ||
-		trial.Commands[0].Text != "bin/oversell strategies redis" || trial.Commands[1].Method != http.MethodPut {
-		t.Errorf("commands: %+v", trial.Commands)
+	if len(question.Commands) != 4 || !slices.Equal(question.Commands[0].Args, []string{"strategies", "redis"}) ||
+		question.Commands[0].Text != "bin/oversell strategies redis" || question.Commands[1].Method != http.MethodPut {
+		t.Errorf("commands: %+v", question.Commands)
 	}
-	if quiz := l.Parts[2].Trials; len(quiz) != 2 || quiz[0].Ask != "One?" || len(quiz[0].Commands) != 1 || len(quiz[1].Options) != 2 {
+	if quiz := l.Parts[2].Questions; len(quiz) != 2 || quiz[0].Ask != "One?" || len(quiz[0].Commands) != 1 || len(quiz[1].Options) != 2 {
 		t.Errorf("quiz: %+v", quiz)
 	}
 	if got := l.Conditions(); len(got) != 7 {

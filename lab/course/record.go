@@ -12,13 +12,13 @@ import (
 type Recorder struct {
 	Runner
 	Cards Cards
-	// Refill prepares the stock for the commands of a trial.
+	// Refill prepares the stock for the commands of a question.
 	Refill func(ctx context.Context) error
 }
 
 // Record returns the lesson's file with the answers, the output and the figures of a new run.
 func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
-	w := &recordWriter{ctx: ctx, recorder: r, trials: l.Trials(), all: newResults()}
+	w := &recordWriter{ctx: ctx, recorder: r, questions: l.Questions(), all: newResults()}
 	for line := range strings.SplitAfterSeq(l.source, "\n") {
 		if err := w.write(line); err != nil {
 			return "", fmt.Errorf("course: %s: %w", l.Name, err)
@@ -27,11 +27,11 @@ func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
 	return w.out.String(), nil
 }
 
-// recordWriter copies a lesson line by line. It runs a trial after the trial's block of commands.
+// recordWriter copies a lesson line by line. It runs a question after the question's block of commands.
 type recordWriter struct {
 	ctx      context.Context //nolint:containedctx // the writer lives as long as one call of Record
 	recorder Recorder
-	trials   []Trial // whose commands have not run yet
+	questions   []Question // whose commands have not run yet
 	all      *Results
 	out      strings.Builder
 	inShell  bool
@@ -65,20 +65,20 @@ func (w *recordWriter) write(line string) error {
 }
 
 func (w *recordWriter) run(indent string) error {
-	i := slices.IndexFunc(w.trials, func(t Trial) bool { return len(t.Commands) > 0 })
-	trial := w.trials[i]
-	w.trials = w.trials[i+1:]
+	i := slices.IndexFunc(w.questions, func(t Question) bool { return len(t.Commands) > 0 })
+	question := w.questions[i]
+	w.questions = w.questions[i+1:]
 	if err := w.recorder.Refill(w.ctx); err != nil {
 		return err
 	}
-	results, err := w.recorder.Run(w.ctx, trial.Commands)
+	results, err := w.recorder.Run(w.ctx, question.Commands)
 	if err != nil {
 		return err
 	}
 	w.all.merge(results)
-	right, err := results.Right(trial.Options, w.recorder.Cards)
+	right, err := results.Right(question.Options, w.recorder.Cards)
 	if err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(strings.Fields(trial.Ask), " "), err)
+		return fmt.Errorf("%s: %w", strings.Join(strings.Fields(question.Ask), " "), err)
 	}
 	if right > 0 {
 		fmt.Fprintf(&w.out, "%s<!-- answer: %d -->\n", indent, right)

@@ -14,7 +14,7 @@ import (
 	"oversell/api"
 )
 
-// Results are what the commands of a trial returned. Conditions refer to them by name.
+// Results are what the commands of a question returned. Conditions refer to them by name.
 type Results struct {
 	text     string
 	answers  []*map[string]any

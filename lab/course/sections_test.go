@@ -61,8 +61,8 @@ func sectionCommands(t *testing.T) (all []course.Command) {
 	}
 	seen := map[string]bool{}
 	for _, l := range lessons {
-		for _, trial := range l.Trials() {
-			for _, c := range trial.Commands {
+		for _, question := range l.Questions() {
+			for _, c := range question.Commands {
 				seen[c.Text] = true
 			}
 		}
