@@ -48,6 +48,10 @@ type Card struct {
 	// Unrepeatable means that a sale draws at random, or that each try has another effect: the same order of
 	// messages can end in another way, so it cannot be explored.
 	Unrepeatable bool `json:"unrepeatable,omitempty"`
+	// SilentRelease means that a release has no result: a holder does not learn that its lock was lost.
+	SilentRelease bool `json:"silent_release,omitempty"`
+	// PollMS is the longest pause between two tries of a waiter, in milliseconds, if it is unusually long.
+	PollMS int64 `json:"poll_ms,omitempty"`
 	// Protects lists the hazards that the strategy survives, and Breaks the hazards that break it.
 	Protects []Hazard `json:"protects"`
 	Breaks   []Break  `json:"breaks"`

@@ -17,7 +17,7 @@ import (
 // These are the times of the contract. A check may take checkLimit. In it, a lease of contractLease
 // must expire, and one of longLease must not.
 const (
-	checkLimit    = 30 * time.Second
+	checkLimit    = time.Minute
 	contractLease = 2 * time.Second
 	longLease     = 40 * time.Second
 )
@@ -70,13 +70,14 @@ func (l Lock) CheckContract(
 	}
 	workers := &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
 		cmd := exec.Command(program, "worker") //nolint:noctx // this very program; Workers ends it
-		cmd.Env = append(os.Environ(), at.ServeEnv()...)
+		cmd.Env = append(Environment(), at.ServeEnv()...)
 		cmd.Env = append(cmd.Env, "ADAPTER="+l.line, "LEASE="+lease.String(), "ZK_SESSION="+lease.String())
 		return cmd
 	}}
 	defer func() { err = errors.Join(err, workers.Close()) }()
 	cfg := &lockstest.Config{
-		Card: l.Hello.Card(), Workers: workers, Lease: contractLease, Timeout: 8 * time.Second,
+		Card: l.Hello.Card(), Workers: workers, Lease: contractLease,
+		Timeout: 8*time.Second + time.Duration(l.Hello.Capabilities.Poll)*time.Millisecond,
 		NewProduct: func(ctx context.Context, count int) (int64, error) {
 			item := stock.Item{ProductCode: "contract", StockCode: "001", Count: count}
 			err := db.WithContext(ctx).Create(&item).Error

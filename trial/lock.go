@@ -41,7 +41,7 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 	}
 	line = "cd " + Quoted(dir) + " && " + line
 	program, err := adapter.Start(ctx, func() *exec.Cmd {
-		cmd := adapter.Shell(line, "", nil)()
+		cmd := adapter.Shell(line, "", Environment())()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
 		return cmd
 	}, nil)
@@ -50,6 +50,17 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 	}
 	defer program.Close()
 	return Lock{Command: Quoted(words...), Hello: program.Hello(), line: line}, nil
+}
+
+// Environment returns the variables of this process that the program of a lock gets, wherever it runs: all
+// but those that configure a replica or name servers.
+func Environment() []string {
+	ours := strings.Fields("ADAPTER ADDR CA CERT CONNS DRAIN ETCD_AUTH ETCD_ENDPOINTS GOMAXPROCS KEY LAB LAB_TOKEN LEASE " +
+		"MYSQL_DSN MYSQL_PUBLIC_KEY MYSQL_READS REDIS_URL REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_SERVERS ZK_SESSION ZK_TLS")
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE")) || strings.HasPrefix(name, "OTEL_")
+	})
 }
 
 // Quoted returns the words as one line for the shell, each in quotes if it needs them.
@@ -77,5 +88,6 @@ func (l Lock) ContractLab(cfg *rig.Config) {
 func (l Lock) HazardLab(cfg *rig.Config) {
 	onExit := cfg.OnExit
 	*cfg = experiment.Config(cfg.Binary, cfg.Token)
+	cfg.ReplicaEnv = Environment()
 	cfg.OnExit, cfg.Postgres, cfg.ReplicaArgs = onExit, l.needsPostgres(), append(cfg.ReplicaArgs, "--adapter", l.line)
 }

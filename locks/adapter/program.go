@@ -76,7 +76,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 	case <-p.ended:
 		err = p.failure()
 	case <-timeout.C:
-		err = fmt.Errorf("no hello within %v%s", helloTimeout, p.ending())
+		err = fmt.Errorf("no hello within %v: does the program flush its standard output after each line?%s", helloTimeout, p.ending())
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

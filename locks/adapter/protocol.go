@@ -2,10 +2,12 @@ package adapter
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -46,6 +48,11 @@ type Capabilities struct {
 	LossNotice      bool `json:"loss_notice,omitempty"`       // sends lost, and answers verify
 	Fence           bool `json:"fence,omitempty"`             // each grant has a higher number
 	AdvanceFence    bool `json:"advance_fence,omitempty"`     // answers advance
+	// ReleaseResult is false if the library's release has no result: then every release is answered with
+	// released. Nil means true.
+	ReleaseResult *bool `json:"release_result,omitempty"`
+	// Poll is the longest pause between two tries of a waiter, in milliseconds. 0 means at most half a second.
+	Poll int64 `json:"poll,omitempty"`
 }
 
 // Break is a hazard that breaks the lock. At is the step at which it does, if that matters.
@@ -150,7 +157,27 @@ func withoutPrefix(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON object is not complete")
 	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		kinds := map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}
+		return fmt.Errorf("the field %s has %s, and must have %s", cmp.Or(wrong.Field, "of the line"), article(wrong.Value), cmp.Or(kinds[wrong.Type.Kind()], "a whole number"))
+	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// article returns the kind of a JSON value with its article.
+func article(kind string) string {
+	kind, number, _ := strings.Cut(kind, " ")
+	switch kind {
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	}
+	return strings.TrimSpace("the " + kind + " " + number)
 }
 
 func short(line []byte) string {
@@ -186,6 +213,8 @@ func (h Hello) check() error {
 	}{
 		{h.Hello != Version, fmt.Sprintf("the hello has version %d of the protocol, and must have \"hello\":%d", h.Hello, Version)},
 		{h.Library == "", "the hello has no library"},
+		{len(h.Backends) == 0, "the hello has no backends: name the servers of the lock, some of " + strings.Join(backends(), ", ")},
+		{c.Poll < 0 || c.Poll > 60_000, "the hello has a poll that is not 0 to 60000 milliseconds"},
 		{c.LeasePerRequest && !c.Lease, "the hello claims lease_per_request without lease"},
 		{c.Renewal && !c.Lease, "the hello claims renewal without lease"},
 		{c.AdvanceFence && !c.Fence, "the hello claims advance_fence without fence"},
@@ -234,6 +263,7 @@ func (h Hello) Card() api.Card {
 		Backends: append([]string{"mysql"}, slices.DeleteFunc(slices.Clone(h.Backends), func(b string) bool { return b == "mysql" })...),
 		Lease:    c.Lease, LeasePerRequest: c.LeasePerRequest, Renews: c.Renewal, Unchecked: c.Lease && !c.LossNotice,
 		Reentrant: c.Reentry, Fair: c.Fairness, Fenced: c.Fence, Protects: slices.Clone(h.Protects),
+		SilentRelease: c.ReleaseResult != nil && !*c.ReleaseResult, PollMS: c.Poll,
 	}
 	for _, b := range h.Breaks {
 		card.Breaks = append(card.Breaks, api.Break{Hazard: b.Hazard, At: b.At, Why: api.Text{

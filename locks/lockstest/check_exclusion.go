@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"oversell/api"
 	"oversell/locks"
 )
 
@@ -74,17 +75,32 @@ func reEntry(t *trial) {
 		other.mustNotAcquire(when+", in another process", key, "contender")
 	}
 	otherOwners("after the re-entry")
+	t.mustNotGrantToHolder(mine, other, "owner/"+key)
 	must("the inner release", inner.release())
 	otherOwners("after the inner release")
 	must("verify the lock after the inner release", outer.verify())
 	must("the outer release", outer.release())
-	mustBe("release the inner lock again", inner.release(), locks.ErrNotHeld)
+	t.mustBeRefused("release the inner lock again", inner.release())
 	other.mustFindFreeNow(key, "contender")
 }
 
+// mustNotGrantToHolder checks that an owner that holds one key does not get another one that is held.
+func (t *trial) mustNotGrantToHolder(mine, other participant, owner string) {
+	held := t.newKey()
+	h := other.acquire("acquire another key", t.long(held, "another", 0))
+	r := t.long(held, "", 0)
+	r.Owner = owner
+	_, err := mine.tryAcquire(r)
+	mustBe("an owner that holds one key, and tries another one that is held", err, locks.ErrNotAcquired)
+	h.mustRelease()
+}
+
 func noReEntry(t *trial) {
-	p, _, key := t.pair()
+	p, other, key := t.pair()
 	h := p.acquire("acquire", t.long(key, "owner", 0))
 	p.mustNotAcquire("the owner holds it", key, "owner")
+	if t.Card.Scope == api.ScopeShared {
+		t.mustNotGrantToHolder(p, other, "owner/"+key)
+	}
 	h.mustRelease()
 }

@@ -72,6 +72,9 @@ func lockChecks() []Check {
 		Name: "keys", Says: "the lock of one key does not block another key",
 		applies: sharedLocker, yes: otherKeys,
 	}, {
+		Name: "names", Says: "the lock of one name does not block another one, however alike they are, or however many",
+		applies: sharedLocker, yes: names,
+	}, {
 		Name: "exclusion", Says: "one holder at a time in one process", Denies: "two requests acquire a new key at the same time",
 		applies: locker, claims: excludes, yes: exclusionInside, no: noExclusionInside,
 	}, {
@@ -115,6 +118,14 @@ func leaseChecks() []Check {
 		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
 		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
+		Name: "lease-length", Says: "leases of 900 and 1,500 ms are not cut",
+		applies: func(c api.Card) bool { return c.LeasePerRequest && ends(c) }, yes: leaseLength,
+	}, {
+		Name: "same-process", Says: "the late release of a lock whose lease has ended does not free the lock of another request in the same process",
+		applies: func(c api.Card) bool {
+			return ends(c) && c.Scope == api.ScopeShared && !c.BrokenBy(api.ForeignUnlock)
+		}, yes: sameProcess,
+	}, {
 		Name: "no-renewal", Says: "a lock that the request does not want renewed expires with its lease, and a re-entry restarts the lease",
 		// The contender must be in another process: in its own, a lost lock keeps its turn until its release.
 		applies: func(c api.Card) bool {
@@ -157,6 +168,11 @@ func locker(c api.Card) bool { return c.Locker }
 
 // leased excludes the strategies whose holders do not notice the end of their lease.
 func leased(c api.Card) bool { return excludingLocker(c) && c.Lease && !c.Unchecked }
+
+// ends reports whether a check can let the lease of a working holder end.
+func ends(c api.Card) bool {
+	return excludingLocker(c) && c.Lease && (!c.Renews || c.LeasePerRequest && !c.Unchecked)
+}
 
 // admitsOverrun reports whether a waiter may enter beside a holder that renews its lease. So the
 // next grant does not show that the holder's lease has ended.

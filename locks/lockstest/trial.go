@@ -135,11 +135,12 @@ func (t *trial) long(key, owner string, wait time.Duration) locks.Request {
 
 func (t *trial) short(key, owner string) locks.Request { return t.request(key, owner, 0, t.Lease) }
 
+// request has an owner that no other task has: the same word in another check is another task.
 func (t *trial) request(key, owner string, wait, lease time.Duration) locks.Request {
 	if !t.Card.LeasePerRequest {
 		lease = 0
 	}
-	return locks.Request{Key: key, Owner: owner, Wait: wait, Lease: lease}
+	return locks.Request{Key: key, Owner: owner + "/" + key, Wait: wait, Lease: lease}
 }
 
 func (p participant) send(c command) *call {
@@ -194,6 +195,13 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
+// once tries once for a key, without a repetition after an error: a lock may refuse the key.
+func (p participant) once(key, owner string) (heldLock, error) {
+	c := p.begin(p.long(key, owner, 0))
+	answer := p.await(c)
+	return heldLock{p, c, answer.Fence, answer.Took}, answer.err()
+}
+
 // mustFindFree acquires the key within Timeout, and releases it. A lock that an earlier request
 // left behind has a longer lease, so the acquisition fails.
 func (p participant) mustFindFree(key, owner string) {
@@ -207,6 +215,17 @@ func (p participant) mustFindFreeNow(key, owner string) {
 func (p participant) mustNotAcquire(what, key, owner string) {
 	_, err := p.tryAcquire(p.long(key, owner, 0))
 	mustBe(what+": a try of "+owner+" for the held key", err, locks.ErrNotAcquired)
+}
+
+// mustBeRefused checks the release of a lock that is lost, or was released before.
+func (t *trial) mustBeRefused(step string, err error) {
+	if t.Card.SilentRelease && err == nil {
+		return
+	}
+	if err == nil && t.Card.Family == "adapter" {
+		fail(`%s: got "released", want "not_held" (a release without a result in the library says so in the hello: "release_result":false)`, step)
+	}
+	mustBe(step, err, locks.ErrNotHeld)
 }
 
 func (h heldLock) release() error { return h.do(command{Do: doRelease, Of: h.call.id}).err() }
@@ -225,7 +244,7 @@ func (p participant) clear(key string) {
 }
 
 func order(product int64, owner string, wait time.Duration) stock.Order {
-	return stock.Order{Product: product, Qty: 1, Owner: owner, Wait: wait}
+	return stock.Order{Product: product, Qty: 1, Owner: fmt.Sprintf("%s/%d", owner, product), Wait: wait}
 }
 
 func (p participant) deduct(o stock.Order) (stock.Receipt, error) {

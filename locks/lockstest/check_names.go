@@ -1,0 +1,68 @@
+package lockstest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"oversell/locks"
+)
+
+// names checks keys that a lock may confuse: it may ignore the case, a blank at the end, the end of a long name, or
+// all letters beyond ASCII. Redis Cluster hashes only the part in braces. A lock may refuse a key with an error. A
+// table of MySQL ignores blanks at the end, as SQL says.
+func names(t *trial) {
+	mine, other, key := t.pair()
+	long := strings.Repeat("x", 80)
+	for _, end := range [][2]string{{":Case", ":case"}, {":blank", ":blank "}, {long + "1", long + "2"}, {":锁", ":鎖"}, {":{a}1", ":{a}2"}} {
+		if end[0] == ":blank" && t.Card.Backends[min(1, len(t.Card.Backends)-1)] == "mysql" {
+			continue
+		}
+		h, err := mine.once(key+end[0], "holder")
+		if err != nil {
+			if errors.Is(err, locks.ErrNotAcquired) {
+				fail("the free key %q: %w", key+end[0], err)
+			}
+			continue
+		}
+		_, err = other.once(key+end[0], "contender")
+		if err == nil {
+			fail("two requests hold the key %q", key+end[0])
+		}
+		next, err := other.once(key+end[1], "another")
+		if errors.Is(err, locks.ErrNotAcquired) {
+			fail("the lock of the key %q blocks the key %q", key+end[0], key+end[1])
+		} else if err == nil {
+			next.mustRelease()
+		}
+		h.mustRelease()
+	}
+	mine.holdAll(key)
+}
+
+// holdAll acquires many keys at once. A lock that maps its keys to a few stripes grants only some of them. A lock in
+// a database may need a connection for each, so there it holds fewer, still enough for a few hundred stripes.
+func (p participant) holdAll(key string) {
+	count := 1000
+	for _, backend := range p.Card.Backends[min(1, len(p.Card.Backends)-1):] {
+		if backend == "mysql" || backend == "postgres" {
+			count = 60
+		}
+	}
+	calls := make([]*call, count)
+	for i := range calls {
+		calls[i] = p.begin(p.long(fmt.Sprintf("%s-%d", key, i), "holder", 0))
+	}
+	blocked := 0
+	for _, c := range calls {
+		err := p.await(c).err()
+		if errors.Is(err, locks.ErrNotAcquired) {
+			blocked++
+		} else if err == nil {
+			_ = heldLock{participant: p, call: c}.release()
+		}
+	}
+	if blocked > 0 {
+		fail("of %d free keys, %d could not be acquired while the others were held", count, blocked)
+	}
+}
