@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"
 
 	"oversell/api"
@@ -89,10 +91,21 @@ func (s settings) adapterEnv() []string {
 		return slices.Contains(left, name)
 	})
 	return append(inherited,
-		"MYSQL_DSN="+s.MySQL, "REDIS_URL="+s.Redis, "REDLOCK_URLS="+strings.Join(s.Redlock, ","),
+		"MYSQL_DSN="+s.MySQL, "MYSQL_URL="+mysqlURL(s.MySQL), "REDIS_URL="+s.Redis, "REDLOCK_URLS="+strings.Join(s.Redlock, ","),
 		"ZK_SERVERS="+strings.Join(s.ZooKeeper, ","), "ETCD_ENDPOINTS="+strings.Join(s.Etcd, ","),
 		fmt.Sprintf("LEASE_MS=%d", s.Lease.Milliseconds()), fmt.Sprintf("SESSION_MS=%d", s.ZKSession.Milliseconds()),
 	)
+}
+
+// mysqlURL returns the address of a data source name as a URL, which drivers of other languages read. It is empty
+// for a socket.
+func mysqlURL(dsn string) string {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil || cfg.Net != "tcp" {
+		return ""
+	}
+	u := url.URL{Scheme: "mysql", Host: cfg.Addr, Path: "/" + cfg.DBName, User: url.UserPassword(cfg.User, cfg.Passwd)}
+	return u.String()
 }
 
 // startAdapter starts the adapter of the settings. The program's log goes to our standard error.

@@ -56,7 +56,7 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 // but those that configure a replica or name servers.
 func Environment() []string {
 	ours := strings.Fields("ADAPTER ADDR CA CERT CONNS DRAIN ETCD_AUTH ETCD_ENDPOINTS GOMAXPROCS KEY LAB LAB_TOKEN LEASE " +
-		"MYSQL_DSN MYSQL_PUBLIC_KEY MYSQL_READS REDIS_URL REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_SERVERS ZK_SESSION ZK_TLS")
+		"MYSQL_DSN MYSQL_URL MYSQL_PUBLIC_KEY MYSQL_READS REDIS_URL REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_SERVERS ZK_SESSION ZK_TLS")
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE")) || strings.HasPrefix(name, "OTEL_")

@@ -117,8 +117,14 @@ func TestBadStarts(t *testing.T) {
 		`head -c 70000 /dev/zero; cat`:     "line 1 of the program is longer than 65536 bytes",
 		`exec >&-; sleep 30`:               "closed its standard output, but it still runs",
 		`no-such-program`:                  "not found",
-		`echo '{"hello":1,"library":"x","backends":["cassandra"]}'; cat`:        `the backend "cassandra"`,
-		`echo '{"hello":1,"library":"x","capabilities":{"renewal":true}}'; cat`: "renewal without lease",
+		`echo '{"hello":1,"library":"x","backends":["cassandra"]}'; cat`:                         `the backend "cassandra"`,
+		`echo '{"hello":1,"library":"x","capabilities":{"renewal":true}}'; cat`:                  "renewal without lease",
+		`echo '{"hello":1,"library":"x"}'; cat`:                                                  "no backends: name the servers of the lock, some of redis,",
+		`echo '{"hello":1,"library":"x","backends":"redis"}'; cat`:                               "the field backends has a text, and must have a list",
+		`echo '{"hello":1,"library":"x","backends":["redis"],"breaks":["pause"]}'; cat`:          "the field breaks has a text, and must have an object",
+		`echo '{"hello":1,"library":"x","backends":["redis"],"capabilities":{"lease":1}}'; cat`:  "the field capabilities.lease has the number, and must have true or false",
+		`echo '{"hello":1,"library":"x","backends":["redis"],"capabilities":{"poll":1.5}}'; cat`: "the field capabilities.poll has the number 1.5, and must have a whole number",
+		`echo '{"hello":1,"library":"x","backends":["redis"],"capabilities":{"poll":-1}}'; cat`:  "not 0 to 60000 milliseconds",
 		`sleep 60 & exit 4`: "exit status 4", // the child keeps the pipes open
 	} {
 		t.Run(script, func(t *testing.T) {

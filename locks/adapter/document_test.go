@@ -44,7 +44,7 @@ func TestDocument(t *testing.T) {
 // TestPrintable checks that a description of a lock has no character that acts on a terminal.
 func TestPrintable(t *testing.T) {
 	t.Parallel()
-	h, err := decodeHello([]byte(`{"hello":1,"library":"a\u001b[31mb\nc 锁","version":"1\r\u202e","language":"\u009bC","document":"\u0007x"}`))
+	h, err := decodeHello([]byte(`{"hello":1,"backends":["redis"],"library":"a\u001b[31mb\nc 锁","version":"1\r\u202e","language":"\u009bC","document":"\u0007x"}`))
 	if err != nil || h.Library != "a\uFFFD[31mb c 锁" || h.Version != "1\uFFFD" || h.Language != "\uFFFDC" || h.Document != "\uFFFDx" {
 		t.Errorf("%+v, %v", h, err)
 	}

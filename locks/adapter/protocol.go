@@ -213,11 +213,11 @@ func (h Hello) check() error {
 	}{
 		{h.Hello != Version, fmt.Sprintf("the hello has version %d of the protocol, and must have \"hello\":%d", h.Hello, Version)},
 		{h.Library == "", "the hello has no library"},
-		{len(h.Backends) == 0, "the hello has no backends: name the servers of the lock, some of " + strings.Join(backends(), ", ")},
 		{c.Poll < 0 || c.Poll > 60_000, "the hello has a poll that is not 0 to 60000 milliseconds"},
 		{c.LeasePerRequest && !c.Lease, "the hello claims lease_per_request without lease"},
 		{c.Renewal && !c.Lease, "the hello claims renewal without lease"},
 		{c.AdvanceFence && !c.Fence, "the hello claims advance_fence without fence"},
+		{len(h.Backends) == 0, "the hello has no backends: name the servers of the lock, some of " + strings.Join(backends(), ", ")},
 	} {
 		if rule.broken {
 			return errors.New(rule.message)

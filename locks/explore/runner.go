@@ -17,10 +17,10 @@ import (
 // runner executes schedules of a scope, each from the beginning.
 type runner struct {
 	Scope
-	build    catalog.Constructor // of the strategy
-	card     api.Card
-	scripts  map[string]string
-	scale    time.Duration // how many times longer leases and waits are
+	build   catalog.Constructor // of the strategy
+	card    api.Card
+	scripts map[string]string
+	scale   time.Duration // how many times longer leases and waits are
 }
 
 func newRunner(t Scope) (*runner, error) {

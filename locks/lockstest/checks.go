@@ -119,7 +119,7 @@ func leaseChecks() []Check {
 		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
 		Name: "lease-length", Says: "leases of 900 and 1,500 ms are not cut",
-		applies: func(c api.Card) bool { return c.LeasePerRequest && ends(c) }, yes: leaseLength,
+		applies: func(c api.Card) bool { return c.LeasePerRequest && ends(c) && c.Scope == api.ScopeShared }, yes: leaseLength,
 	}, {
 		Name: "same-process", Says: "the late release of a lock whose lease has ended does not free the lock of another request in the same process",
 		applies: func(c api.Card) bool {

@@ -21,11 +21,11 @@ func TestFlaws(t *testing.T) {
 		only        []string // the only checks to run, if other checks take minutes with the flaw
 	}{
 		{flaw: excludesNothing, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "no-renewal",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "no-renewal", "names", "lease-length",
 		}, may: []string{"clean-up", "storm"}},
 		{flaw: onlyThisProcess, caught: []string{
 			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal", "no-renewal",
-			"loss-notice", "late-receipt", "fenced-write", "amnesia",
+			"loss-notice", "late-receipt", "fenced-write", "amnesia", "names", "lease-length",
 		}, may: []string{"storm"}},
 		{flaw: shortWait, caught: []string{"time-out"}},
 		{flaw: zombieWaiter, caught: []string{"cancellation", "clean-up"}},
@@ -34,9 +34,11 @@ func TestFlaws(t *testing.T) {
 		{flaw: cancelledRelease, caught: []string{"release", "refusals"}, may: []string{"clean-up"}},
 		{flaw: firstReleaseFails, caught: []string{"release", "re-entry"}, only: []string{"release", "re-entry"}},
 		{flaw: releasesForeignLock, caught: []string{"expiry"}},
-		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "renewal-end", "loss-notice", "late-receipt", "fenced-write"}},
+		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "renewal-end", "loss-notice", "late-receipt", "fenced-write", "lease-length"}},
 		{flaw: neverRenews, caught: []string{"renewal", "no-renewal"}},
-		{flaw: renewsAnyway, caught: []string{"no-renewal"}},
+		{flaw: renewsAnyway, caught: []string{"no-renewal", "lease-length"}},
+		{flaw: cutsLease, caught: []string{"lease-length"}, may: []string{"no-renewal"}},
+		{flaw: confusesNames, caught: []string{"names"}},
 		{flaw: hidesTheLoss, caught: []string{"loss-notice"}, may: []string{"expiry"}},
 		{flaw: constantFence, caught: []string{"fence", "fenced-write", "amnesia"}},
 		{flaw: losesFences, caught: []string{"amnesia"}},
@@ -49,7 +51,7 @@ func TestFlaws(t *testing.T) {
 		{flaw: forgetsToRelease, caught: []string{"amnesia", "refusals"}, only: []string{"amnesia", "refusals", "release"}},
 		{flaw: deniesReEntry, caught: []string{"re-entry"}},
 		{flaw: deniesFence, caught: []string{"fence"}},
-		{flaw: deniesRenewal, caught: []string{"renewal"}},
+		{flaw: deniesRenewal, caught: []string{"renewal", "lease-length"}, may: []string{"same-process"}},
 		{flaw: deniesLease, caught: []string{"expiry"}},
 		{flaw: deniesNotice, caught: []string{"unnoticed-expiry"}},
 		{flaw: deniesScope, caught: []string{"exclusion-across"}},

@@ -23,6 +23,8 @@ const (
 	neverRenews         flaw = "never-renews"
 	renewsAnyway        flaw = "renews-anyway"
 	hidesTheLoss        flaw = "hides-the-loss"
+	cutsLease           flaw = "cuts-lease"     // to whole seconds
+	confusesNames       flaw = "confuses-names" // ignores the case of keys
 	constantFence       flaw = "constant-fence"
 	losesFences         flaw = "loses-fences"
 	waitsForItself      flaw = "waits-for-itself"

@@ -77,8 +77,13 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 		r.Lease = 10 * time.Second
 	}
 	began, a := time.Now(), Args{Key: r.Key, Token: locks.Token(r.Owner), Lease: r.Lease, Force: l.flaw == excludesNothing}
-	if l.flaw == neverExpires {
+	switch l.flaw {
+	case neverExpires:
 		a.Lease = time.Hour
+	case cutsLease:
+		a.Lease = max(a.Lease.Truncate(time.Second), time.Millisecond)
+	case confusesNames:
+		a.Key = strings.ToLower(a.Key)
 	}
 	if l.flaw == shortWait {
 		r.Wait /= 2

@@ -185,13 +185,18 @@ func (p participant) acquire(what string, r locks.Request) heldLock {
 
 // tryAcquire repeats a request if the backend was unavailable, as may happen on a busy machine.
 func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
+	var earlier error
 	for began := time.Now(); ; settle(p.ctx) {
 		c := p.begin(r)
 		answer := p.await(c)
 		err = answer.err()
 		if !errors.Is(err, stock.ErrUnavailable) || time.Since(began) > p.Timeout {
+			if err != nil && earlier != nil && !errors.Is(err, stock.ErrUnavailable) {
+				err = fmt.Errorf("%w; the try before it failed: %w", err, earlier) // and may have left the lock behind
+			}
 			return heldLock{p, c, answer.Fence, answer.Took}, err
 		}
+		earlier = err
 	}
 }
 

@@ -112,8 +112,8 @@ func Cause(r experiment.Result, lang string) string {
 	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
 		return r.Why.In(lang)
 	}
-	cause := timeline.Of(r.Recording).In(lang).Cause()
-	if cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken) {
+	line := timeline.Of(r.Recording).In(lang)
+	if cause := line.Cause(); cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken && line.Shows()) {
 		return cause
 	}
 	if difference := Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {

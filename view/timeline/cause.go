@@ -24,6 +24,9 @@ func (t Timeline) Cause() string {
 	}
 }
 
+// Shows reports whether the recording shows a violation, so that Cause explains it.
+func (t Timeline) Shows() bool { return len(t.overlaps) > 0 || t.lostUpdate() != "" }
+
 func (t Timeline) sentences(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return strings.Join(all, map[bool]string{false: " "}[t.lang == "zh"])
