@@ -63,9 +63,15 @@ func (c Card) Leased(rec history.Recording) history.Recording {
 	return rec
 }
 
+// onTrial reports whether the lock is another program's. Nobody has tried its claims before.
+func (c Card) onTrial() bool { return c.Family == "adapter" }
+
+// anyServer lists the kinds of servers that lockService may return.
+var anyServer = []string{"redis", "zookeeper", "etcd", "postgres", "mysql"} //nolint:gochecknoglobals // constant
+
 // lockService returns the lock's backend. MySQL comes last: other locks need it for the stock.
 func (c Card) lockService() string {
-	all := []string{"redis", "zookeeper", "etcd"}
+	all := anyServer[:len(anyServer)-1]
 	if i := slices.IndexFunc(all, c.uses); i >= 0 {
 		return all[i]
 	}

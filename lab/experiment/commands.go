@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"oversell/api"
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 )
 
-// The experiments late-release and crash-between strike between two commands of a lock in Redis. A
-// program does not report its commands, but the link to Redis shows them. So each command in turn is
-// held back: the first, the second, and so on, until the lock sends no more.
+// The experiments late-release and crash-between strike between two commands of a lock. A program does not report
+// its commands, but the link to its server shows them, whatever their names are: nothing else on this replica runs
+// then. So each command in turn is held back: the first, the second, and so on, until the lock sends no more.
 
 // mostCommands limits the commands of an acquisition or of a release, for a lock that never ends.
 const mostCommands = 8
@@ -20,7 +21,7 @@ const mostCommands = 8
 // errAllSent is the error of a run whose lock sends fewer commands.
 var errAllSent = errors.New("the lock sends fewer commands")
 
-// heldCommands holds back the nth command that each Redis receives from the holder's replica.
+// heldCommands holds back the nth command that each server of the lock receives from the holder's replica.
 type heldCommands struct {
 	nth   int
 	gates []*rig.HeldCommand
@@ -33,12 +34,16 @@ func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.C
 	return func(ctx context.Context, r *round) (results []Result, err error) {
 		for _, s := range r.subjects {
 			last := r.safe(s, 0, nil)
-			last.Why = api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
+			last.Verdict = api.Inconclusive // until a command was seen, or that there is none
+			last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 			for nth := from; nth <= mostCommands && !last.Verdict.Failed(); nth++ {
 				next := r.with(s)
 				hold(&next.Experiment, &heldCommands{nth: nth})
 				found, err := next.once(ctx)
 				if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); errors.Is(err, errAllSent) {
+					if nth == from && from > 1 && next.sawFirst {
+						last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
+					}
 					break
 				} else if err != nil {
 					return results, fmt.Errorf("%s, command %d: %w", s.Name(), nth, err)
@@ -53,9 +58,9 @@ func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.C
 
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
-	h.links = r.bed.links(name(r.on[holder]), "redis")
+	h.links = r.lockLinks()
 	for _, link := range h.links {
-		gate, err := link.HoldCommand(r.participants[0].key(), h.nth)
+		gate, err := link.HoldCommand(h.nth)
 		if err != nil {
 			return err
 		}
@@ -63,9 +68,25 @@ func (h *heldCommands) hold(ctx context.Context, r *round) error {
 	}
 	err := r.resumeToNext(ctx, func() bool { return h.name() != "" })
 	if err == nil && h.name() == "" {
-		err = errAllSent
+		err = h.allSent(r)
 	}
 	return err
+}
+
+// allSent is the error when the nth command did not come.
+func (h *heldCommands) allSent(r *round) error {
+	r.sawFirst = slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
+	return errAllSent
+}
+
+// lockLinks returns the links from the holder's replica to the servers of its lock. The round has one strategy.
+func (r *round) lockLinks() []*rig.Link {
+	service := r.participants[0].Card.lockService()
+	links := r.bed.links(name(r.on[holder]), service)
+	if service == "postgres" {
+		links = append(links, r.bed.links(name(r.on[holder]), "pgbouncer")...)
+	}
+	return links
 }
 
 // name returns the name of a command that is held back, or "".

@@ -8,7 +8,7 @@ import (
 // crashBetween kills the holder's process before each command of its acquisition but the first.
 func crashBetween() Experiment {
 	return Experiment{
-		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", "redis", "redlock"),
+		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", anyServer...),
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
 		step:  "asked", thenAt: "granted", contenderParams: wait(grantBound),

@@ -154,9 +154,10 @@ func HazardsOf(c Card) (names []string) {
 }
 
 // AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard. A lab of the
-// experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides.
+// experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides. It also decides
+// for a lock on trial: a fault that cannot reach its servers would confirm any claim.
 func (e Experiment) AppliesTo(c Card) bool {
-	return e.Applies(c) || e.Lab == nil && e.Claim(c, false) != Silent
+	return e.Applies(c) || e.Lab == nil && !c.onTrial() && e.Claim(c, false) != Silent
 }
 
 // Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.
@@ -177,14 +178,17 @@ func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
 
 func claimed(hazard string) func(Card) bool {
-	return func(c Card) bool { return c.Claim(hazard) != Silent }
+	return func(c Card) bool { return !c.onTrial() && c.Claim(hazard) != Silent }
 }
 
-// claimedOrOnTrial applies also to a lock of another program on these backends. Its author may not
-// know the hazard, and so claims nothing.
+// claimedOrOnTrial applies to a lock of another program on these servers, whatever it claims, and to our strategies
+// that claim something about the hazard.
 func claimedOrOnTrial(hazard string, backends ...string) func(Card) bool {
 	return func(c Card) bool {
-		return claimed(hazard)(c) || c.Family == "adapter" && slices.ContainsFunc(backends, c.uses)
+		if c.onTrial() {
+			return slices.Contains(backends, c.lockService()) || slices.Contains(backends, "redlock") && slices.Contains(c.Backends, "redlock")
+		}
+		return claimed(hazard)(c)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // believes in its lock then.
 func lateAnswer() Experiment {
 	return Experiment{
-		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", "redis", "redlock"),
+		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", anyServer...),
 		Title: api.Text{EN: "the answer to an acquisition is late, and the renewals do not arrive", ZH: "加锁的应答迟到，续期的命令没有到达"},
 		Shows: api.Text{
 			EN: "a holder that counts its lease from the answer writes after the end of the lease",
@@ -26,12 +26,12 @@ func lateAnswer() Experiment {
 
 func delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
 	const delay = 2 * Lease / 3
-	links := r.bed.links(name(r.on[holder]), "redis")
+	links := r.lockLinks()
 	for _, link := range links {
 		if err := link.Delay(delay); err != nil {
 			return nil, err
 		}
-		if _, err := link.HoldCommand(r.participants[0].key(), 2); err != nil {
+		if _, err := link.HoldCommand(2); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,7 @@ import "oversell/api"
 // DEL, has compared too early, and frees the contender's lock.
 func lateRelease() Experiment {
 	return Experiment{
-		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", "redis", "redlock"),
+		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", anyServer...),
 		Title: api.Text{
 			EN: "a command of the release arrives late, when another request holds the lock",
 			ZH: "释放锁的一条命令迟到，锁已被另一个请求持有",

@@ -38,24 +38,20 @@ func renewalReply() Experiment {
 	}
 }
 
-// loseRenewal loses one answer on each link to the lock's service, and waits until one is lost.
+// loseRenewal loses one answer on each link to the lock's servers, and waits until one is lost. The holder is stopped
+// and has its lock, so what its replica sends to these servers is a renewal.
 func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
-	service := r.participants[0].Card.lockService()
-	links := r.bed.links(name(r.on[holder]), service)
-	// The answer to a renewal by script or UPDATE.
-	text, scripted := map[string]string{"redis": ":1\r\n", "mysql": "Rows matched: 1"}[service]
-	if !scripted { // for ZooKeeper and etcd, a heartbeat is a renewal
-		var each []fault.Fault
-		for _, link := range links {
+	links := r.lockLinks()
+	var each []fault.Fault
+	for _, link := range links {
+		switch r.participants[0].Card.lockService() {
+		case "zookeeper", "etcd": // their renewals are heartbeats
 			each = append(each, fault.LostReplies(link))
+		default:
+			each = append(each, fault.LostAnswer(link, 1))
 		}
-		return r.awaitLostReply(ctx, links, each)
 	}
-	heal, err := r.awaitLostReply(ctx, links, lostReplies(links, text))
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		heal, err = r.awaitLostReply(ctx, links, lostReplies(links, "")) // this lock is renewed by another command
-	}
-	return heal, err
+	return r.awaitLostReply(ctx, links, each)
 }
 
 func (r *round) awaitLostReply(ctx context.Context, links []*rig.Link, faults []fault.Fault) (fault.Heal, error) {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,16 @@ func restart() Experiment {
 		},
 		Shows: api.Text{EN: "errors, then recovery", ZH: "先出错，后恢复"},
 	}
+}
+
+// backends returns the names of all servers that keep locks or stock, in the order of their start.
+func (bed *Testbed) backends() (names []string) {
+	for _, s := range bed.Rig.Servers() {
+		if kind := service(s.Name()); slices.Contains(anyServer, kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
+			names = append(names, s.Name())
+		}
+	}
+	return names
 }
 
 // plenty is a stock that no run sells out.
@@ -52,7 +63,7 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
 	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
 	if err == nil {
-		err = r.bed.restart(ctx, "mysql", "redis-1", "redis-2", "redis-3", "redis-4", "redis-5", "zookeeper-1", "zookeeper-2", "zookeeper-3", "etcd-1", "etcd-2", "etcd-3")
+		err = r.bed.restart(ctx, r.bed.backends()...)
 	}
 	r.span.To = r.bed.since()
 	r.awaitRecovery(ctx, groups)

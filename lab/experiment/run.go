@@ -181,6 +181,7 @@ type round struct {
 	span         history.Span  // the fault
 	began        time.Duration // on the recording's clock: results leave out earlier events
 	injectedAt   time.Duration // on the same clock
+	sawFirst     bool          // the lock sent a command before the one that was to be held back, and no more
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.

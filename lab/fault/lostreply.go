@@ -26,3 +26,11 @@ func LostReplies(l *rig.Link) Fault {
 	f.inject = func(context.Context) error { return l.LoseReplies() }
 	return f
 }
+
+// LostAnswer loses the answer to the nth command of a lock, from 1. Heartbeats and statements on the stock do not
+// count. [Fault.Inject] only arms the fault.
+func LostAnswer(l *rig.Link, nth int) Fault {
+	f := LostReply(l, "")
+	f.inject = func(context.Context) error { _, err := l.LoseAnswer(nth); return err }
+	return f
+}

@@ -1,26 +1,22 @@
 package rig
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
-	"github.com/alicebob/miniredis/v2/proto"
 )
 
 const gateType = "gate"
 
-// commandGate counts the Redis commands that contain Text. It lets the ones before Nth pass. It holds back
-// the Nth command with all that follows it on its connection, and later commands that contain Text.
+// commandGate counts the commands of a lock, which it knows by the server's protocol, not by a name. It lets the ones
+// before Nth pass. It holds back the Nth command with all that follows it on its connection, and later commands.
+// With Watch, it holds nothing back.
 type commandGate struct {
-	Text string `json:"text"`
-	Nth  int    `json:"nth"`
+	Server string `json:"server"`
+	Nth    int    `json:"nth"`
+	Watch  bool   `json:"watch"`
 
 	made       sync.Once
 	held, free chan struct{}
@@ -87,15 +83,15 @@ func (*commandGate) Cleanup(stub *toxics.ToxicStub) {
 
 func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 	for !a.held && len(a.data) > 0 {
-		n := commandLength(a.data)
+		n, name := protocolOf(g.Server)(a.data)
 		if n == 0 && !a.ended {
 			return // the rest of the command follows
 		}
 		if n == 0 {
 			n = len(a.data)
 		}
-		if command := a.data[:n]; g.passes(command) {
-			stub.Output <- &stream.StreamChunk{Data: slices.Clone(command)}
+		if g.passes(name) {
+			stub.Output <- &stream.StreamChunk{Data: slices.Clone(a.data[:n])}
 			a.data = a.data[n:]
 		} else {
 			a.held = true
@@ -103,7 +99,7 @@ func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 	}
 }
 
-func (g *commandGate) passes(command []byte) bool {
+func (g *commandGate) passes(name string) bool {
 	held, free := g.channels()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,58 +108,73 @@ func (g *commandGate) passes(command []byte) bool {
 		return true
 	default:
 	}
-	if !bytes.Contains(command, []byte(g.Text)) {
+	if name == "" {
 		return true
 	}
 	g.count++
 	if g.count == g.Nth {
-		g.first = commandName(command)
+		g.first = name
 		close(held)
 	}
-	return g.count < g.Nth
+	return g.Watch || g.count < g.Nth
 }
 
-// commandLength returns the length of the first command of Redis in data, or 0 if the command is
-// not complete. Data that are no command count as a whole: the gate was opened in mid-command.
-func commandLength(data []byte) int {
-	command, err := proto.Read(bufio.NewReader(bytes.NewReader(data)))
-	switch {
-	case errors.Is(err, io.EOF):
-		return 0
-	case err != nil || data[0] != '*':
-		return len(data)
+// seen reports whether the Nth command has arrived.
+func (g *commandGate) seen() bool {
+	if g == nil {
+		return false
 	}
-	return len(command)
-}
-
-// commandName returns the first word of a command, such as DEL.
-func commandName(command []byte) string {
-	words, err := proto.ReadStrings(string(command))
-	if err != nil || len(words) == 0 {
-		return ""
+	held, _ := g.channels()
+	select {
+	case <-held:
+		return true
+	default:
+		return false
 	}
-	return strings.ToUpper(words[0])
 }
 
-// HeldCommand is a command of Redis that a link holds back.
+// HeldCommand is a command that a link holds back.
 type HeldCommand struct{ gate *commandGate }
 
-// HoldCommand holds back the nth command, from 1, that contains text. Later commands that contain
-// text, and all that follows on the same connection, wait behind it. Restore loses them.
-func (l *Link) HoldCommand(text string, nth int) (*HeldCommand, error) {
+// HoldCommand holds back the nth command of a lock, from 1. Later commands, and all that follows on the same
+// connection, wait behind it. Restore loses them.
+func (l *Link) HoldCommand(nth int) (*HeldCommand, error) { return l.gate(nth, false) }
+
+func (l *Link) gate(nth int, watch bool) (*HeldCommand, error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if err := l.add(gateType, gateType, "upstream", &commandGate{Text: text, Nth: nth}); err != nil {
+	if err := l.add(gateType, gateType, "upstream", &commandGate{Server: l.to, Nth: nth, Watch: watch}); err != nil {
 		return nil, err
 	}
 	g, _ := l.proxy.Toxics.GetToxic(gateType).Toxic.(*commandGate)
 	return &HeldCommand{g}, nil
 }
 
+// LoseAnswer drops the answer to the nth command of a lock, from 1, which the server has executed by then, and
+// ends the connection. The result names the command.
+func (l *Link) LoseAnswer(nth int) (*HeldCommand, error) {
+	seen, err := l.gate(nth, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.lose(&loss{Gated: true}); err != nil {
+		return nil, err
+	}
+	l.armed().gate.Store(seen.gate)
+	return seen, nil
+}
+
 // Held is closed when the command has arrived, and is held back.
 func (h *HeldCommand) Held() <-chan struct{} {
 	held, _ := h.gate.channels()
 	return held
+}
+
+// Count returns the number of commands that have arrived.
+func (h *HeldCommand) Count() int {
+	h.gate.mu.Lock()
+	defer h.gate.mu.Unlock()
+	return h.gate.count
 }
 
 // Name returns the name of the command that is held back, such as DEL.

@@ -2,19 +2,44 @@ package rig
 
 import "testing"
 
-func TestCommandLength(t *testing.T) {
+// TestCommands checks which messages count as a lock's commands, for each protocol.
+func TestCommands(t *testing.T) {
 	t.Parallel()
-	del := "*2\r\n$3\r\ndel\r\n$4\r\nlock\r\n"
-	for data, want := range map[string]int{
-		"": 0, "*2\r\n$3\r\ndel": 0, del[:len(del)-1]: 0,
-		del: len(del), del + "*1\r\n$4\r\nPING\r\n": len(del),
-		"PING\r\n": 6, "tail of a value\r\n*1": 19, "*1\r\n$x\r\n": 8,
+	del, ping := "*2\r\n$3\r\ndel\r\n$4\r\nlock\r\n", "*1\r\n$4\r\nPING\r\n"
+	query := func(sql string) string { return string([]byte{byte(len(sql) + 1), 0, 0, 0, 3}) + sql }
+	postgres := func(kind, text string) string { return kind + string([]byte{0, 0, 0, byte(len(text) + 4)}) + text }
+	node := func(kind byte) string { return string([]byte{0, 0, 0, 10, 0, 0, 0, 1, 0, 0, 0, kind, 1, 2}) }
+	grpc := func(flags byte) string { return string([]byte{0, 0, 2, 0, flags, 0, 0, 0, 1, 7, 7}) }
+	for _, test := range []struct {
+		server, data string
+		length       int
+		name         string
+	}{
+		{"redis-1", "", 0, ""},
+		{"redis-1", del[:len(del)-1], 0, ""},
+		{"redis-1", del + ping, len(del), "DEL"},
+		{"redis-1", ping, len(ping), ""},
+		{"redis-1", "tail of a value\r\n*1", 19, ""},
+		{"redis-1", "*1\r\n$x\r\n", 8, ""},
+		{"mysql", query("INSERT INTO held VALUES (1)")[:9], 0, ""},
+		{"mysql", query("INSERT INTO held VALUES (1)"), 32, "INSERT"},
+		{"mysql", query("UPDATE db_stock SET count = 1"), 34, ""},
+		{"mysql", query("SET autocommit = 1"), 23, ""},
+		{"mysql", string([]byte{1, 0, 0, 0, 14}), 5, ""},
+		{"mysql", string([]byte{2, 0, 0, 1, 3, 3}), 6, ""},
+		{"postgres", string([]byte{0, 0, 0, 8, 4, 210, 22, 47}), 8, ""},
+		{"postgres", postgres("Q", "DELETE FROM held"), 21, "DELETE"},
+		{"pgbouncer", postgres("B", "xx"), 7, "EXECUTE"},
+		{"postgres", postgres("S", "")[:3], 0, ""},
+		{"zookeeper-2", node(1), 14, "create"},
+		{"zookeeper-2", node(11), 14, ""},
+		{"zookeeper-2", node(1)[:13], 0, ""},
+		{"etcd-1", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + grpc(1), 24, ""},
+		{"etcd-1", grpc(1), 11, "request"},
+		{"etcd-1", grpc(0), 11, ""},
 	} {
-		if got := commandLength([]byte(data)); got != want {
-			t.Errorf("%q: %d, want %d", data, got, want)
+		if length, name := protocolOf(test.server)([]byte(test.data)); length != test.length || name != test.name {
+			t.Errorf("%s, %q: %d %q, want %d %q", test.server, test.data, length, name, test.length, test.name)
 		}
-	}
-	if got := commandName([]byte(del)); got != "DEL" {
-		t.Errorf("the name of %q is %q", del, got)
 	}
 }

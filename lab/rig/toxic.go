@@ -48,8 +48,11 @@ func drain(stub *toxics.ToxicStub) {
 // loss drops the first reply that contains Text, on any connection or, with Each, on each open one. It ends the
 // connection.
 type loss struct {
-	Text string `json:"text"`
-	Each bool   `json:"each"`
+	Text  string `json:"text"`
+	Each  bool   `json:"each"`
+	// Gated means: the first reply after the command of gate. Only one client of the link has requests then.
+	Gated bool `json:"gated"`
+	gate  atomic.Pointer[commandGate]
 	lost atomic.Bool
 	over atomic.Bool // connections that open from now on lose nothing
 }
@@ -66,7 +69,7 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 				stub.Close()
 				return
 			}
-			first := armed && bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true)
+			first := armed && (!l.Gated || l.gate.Load().seen()) && bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true)
 			if first || armed && l.Each {
 				stub.Close()
 				drain(stub)
