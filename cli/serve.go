@@ -148,7 +148,7 @@ func serve(ctx context.Context, s settings) error {
 		defer lock.Close()
 		strategies = append(strategies, locks.Guard(lock, stock.NewLedger(clients.DB)))
 	}
-	defer runBackground(ctx, clients, s.ZKSession, strategies, log)()
+	defer runBackground(ctx, clients, s, strategies, log)()
 	tracer, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)
 	if err != nil {
 		return &exit{2, err}
@@ -195,9 +195,8 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 	})
 }
 
-// runBackground starts background work. session is the time-out that ZooKeeper was asked for. Call
-// end after the last sale, before the backends close.
-func runBackground(ctx context.Context, clients *clients, session time.Duration, strategies []locks.Strategy, log *slog.Logger) (end func()) {
+// runBackground starts background work. Call end after the last sale, before the backends close.
+func runBackground(ctx context.Context, clients *clients, s settings, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go migrateWhenReachable(ctx, clients, log)
 	for _, backend := range clients.pings() {
@@ -206,18 +205,20 @@ func runBackground(ctx context.Context, clients *clients, session time.Duration,
 		}
 		go func() {
 			logUntilReachable(ctx, backend, log)
-			if granted := clients.ZooKeeper.Timeout(); backend.Name == "zookeeper" && granted < session {
+			if granted := clients.ZooKeeper.Timeout(); backend.Name == "zookeeper" && granted < s.ZKSession {
 				log.Warn("ZooKeeper's session is shorter than ZK_SESSION: locks on ZooKeeper count with the shorter time; a longer one needs maxSessionTimeout in zoo.cfg",
-					"ZK_SESSION", session, "granted", granted)
+					"ZK_SESSION", s.ZKSession, "granted", granted)
 			}
 		}()
 	}
-	go mysqllock.Janitor(ctx, clients.DB, time.Minute)
-	go mysqllock.CleanRows(ctx, clients.DB, time.Second)
 	var running sync.WaitGroup
-	for _, s := range strategies {
-		if runner, ok := s.(locks.Runner); ok {
-			running.Go(func() { runner.Run(ctx) })
+	if !s.Lab || s.Adapter == "" { // beside a lock on trial, only the lock itself sends commands
+		go mysqllock.Janitor(ctx, clients.DB, time.Minute)
+		go mysqllock.CleanRows(ctx, clients.DB, time.Second)
+		for _, strategy := range strategies {
+			if runner, ok := strategy.(locks.Runner); ok {
+				running.Go(func() { runner.Run(ctx) })
+			}
 		}
 	}
 	return func() {

@@ -154,11 +154,11 @@ func parse(name, source string) (Lesson, error) {
 
 // partReader reads a part line by line. Plain lines are text of the field that to collects.
 type partReader struct {
-	part  Part
+	part     Part
 	question *Question // the last element of part.Questions, or nil
-	field *string
-	to    *strings.Builder
-	block string // the fence or comment in which the reader is: sh, text, seen
+	field    *string
+	to       *strings.Builder
+	block    string // the fence or comment in which the reader is: sh, text, seen
 }
 
 func (r *partReader) read(line string) error {

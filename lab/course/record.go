@@ -29,13 +29,13 @@ func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
 
 // recordWriter copies a lesson line by line. It runs a question after the question's block of commands.
 type recordWriter struct {
-	ctx      context.Context //nolint:containedctx // the writer lives as long as one call of Record
-	recorder Recorder
-	questions   []Question // whose commands have not run yet
-	all      *Results
-	out      strings.Builder
-	inShell  bool
-	inSeen   bool
+	ctx       context.Context //nolint:containedctx // the writer lives as long as one call of Record
+	recorder  Recorder
+	questions []Question // whose commands have not run yet
+	all       *Results
+	out       strings.Builder
+	inShell   bool
+	inSeen    bool
 }
 
 func (w *recordWriter) write(line string) error {

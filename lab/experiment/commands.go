@@ -60,7 +60,7 @@ func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.C
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
 	h.links = r.lockLinks()
 	for _, link := range h.links {
-		gate, err := link.HoldCommand(h.nth)
+		gate, err := link.HoldCommand(r.lockText(), h.nth)
 		if err != nil {
 			return err
 		}
@@ -77,6 +77,15 @@ func (h *heldCommands) hold(ctx context.Context, r *round) error {
 func (h *heldCommands) allSent(r *round) error {
 	r.sawFirst = slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
 	return errAllSent
+}
+
+// lockText is part of each command of our strategies. A program may send any names, but nothing else runs on a
+// replica with a lock on trial.
+func (r *round) lockText() string {
+	if p := r.participants[0]; !p.Card.onTrial() {
+		return p.key()
+	}
+	return ""
 }
 
 // lockLinks returns the links from the holder's replica to the servers of its lock. The round has one strategy.

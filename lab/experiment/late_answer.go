@@ -31,7 +31,7 @@ func delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
 		if err := link.Delay(delay); err != nil {
 			return nil, err
 		}
-		if _, err := link.HoldCommand(2); err != nil {
+		if _, err := link.HoldCommand(r.lockText(), 2); err != nil {
 			return nil, err
 		}
 	}

@@ -35,7 +35,7 @@ func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, err
 	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.sendAndAwait(ctx, observer, nil)
 	for _, link := range r.lockLinks() {
-		gate, err := link.LoseAnswer(h.nth)
+		gate, err := link.LoseAnswer(r.lockText(), h.nth)
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
 		case "zookeeper", "etcd": // their renewals are heartbeats
 			each = append(each, fault.LostReplies(link))
 		default:
-			each = append(each, fault.LostAnswer(link, 1))
+			each = append(each, fault.LostAnswer(link, r.lockText(), 1))
 		}
 	}
 	return r.awaitLostReply(ctx, links, each)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TestHeldCommand holds the third command back, on a link.
+// TestHeldCommand holds the second command of a key back, on a link, while others pass.
 func TestHeldCommand(t *testing.T) {
 	l := link(t, "replica-1", "redis-2")
 	direct, old := client(t, server(t, "redis-2").Addr()), client(t, l.Addr())
 	if !answers(t, old) {
 		t.Fatal("no answer before the fault")
 	}
-	held, err := l.HoldCommand(3)
+	held, err := l.HoldCommand("held:7", 2)
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Restore()) })
 	must(t, old.Set(t.Context(), "held:7", "a", 0).Err())
@@ -27,7 +27,7 @@ func TestHeldCommand(t *testing.T) {
 	go func() { later <- client(t, l.Addr()).Append(t.Context(), "held:7", "b").Err() }()
 	select {
 	case <-later:
-		t.Error("a later command passes")
+		t.Error("a later command of the key passes")
 	case <-time.After(100 * time.Millisecond): // a fault shows only if it comes in this time
 	}
 	held.Deliver()
@@ -40,7 +40,7 @@ func TestHeldCommand(t *testing.T) {
 	must(t, l.Restore())
 
 	must(t, direct.Set(t.Context(), "held:7", "c", 0).Err())
-	held, err = l.HoldCommand(1)
+	held, err = l.HoldCommand("", 1)
 	must(t, err)
 	go func() { deleted <- client(t, l.Addr()).Del(t.Context(), "held:7").Err() }()
 	<-held.Held()

@@ -27,10 +27,10 @@ func LostReplies(l *rig.Link) Fault {
 	return f
 }
 
-// LostAnswer loses the answer to the nth command of a lock, from 1. Heartbeats and statements on the stock do not
-// count. [Fault.Inject] only arms the fault.
-func LostAnswer(l *rig.Link, nth int) Fault {
+// LostAnswer loses the answer to the nth command of a lock that contains text, from 1. Heartbeats and statements on
+// the stock do not count. [Fault.Inject] only arms the fault.
+func LostAnswer(l *rig.Link, text string, nth int) Fault {
 	f := LostReply(l, "")
-	f.inject = func(context.Context) error { _, err := l.LoseAnswer(nth); return err }
+	f.inject = func(context.Context) error { _, err := l.LoseAnswer(text, nth); return err }
 	return f
 }

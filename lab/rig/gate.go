@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 
@@ -10,11 +11,12 @@ import (
 
 const gateType = "gate"
 
-// commandGate counts the commands of a lock, which it knows by the server's protocol, not by a name. It lets the ones
-// before Nth pass. It holds back the Nth command with all that follows it on its connection, and later commands.
+// commandGate counts the commands of a lock, which it knows by the server's protocol, and of these only the ones that
+// contain Text. It lets the ones before Nth pass. It holds back the Nth command with all that follows it on its connection, and later commands.
 // With Watch, it holds nothing back.
 type commandGate struct {
 	Server string `json:"server"`
+	Text   string `json:"text"`
 	Nth    int    `json:"nth"`
 	Watch  bool   `json:"watch"`
 
@@ -90,7 +92,7 @@ func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 		if n == 0 {
 			n = len(a.data)
 		}
-		if g.passes(name) {
+		if g.passes(name, a.data[:n]) {
 			stub.Output <- &stream.StreamChunk{Data: slices.Clone(a.data[:n])}
 			a.data = a.data[n:]
 		} else {
@@ -99,7 +101,7 @@ func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 	}
 }
 
-func (g *commandGate) passes(name string) bool {
+func (g *commandGate) passes(name string, command []byte) bool {
 	held, free := g.channels()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +110,7 @@ func (g *commandGate) passes(name string) bool {
 		return true
 	default:
 	}
-	if name == "" {
+	if name == "" || !bytes.Contains(command, []byte(g.Text)) {
 		return true
 	}
 	g.count++
@@ -136,24 +138,27 @@ func (g *commandGate) seen() bool {
 // HeldCommand is a command that a link holds back.
 type HeldCommand struct{ gate *commandGate }
 
-// HoldCommand holds back the nth command of a lock, from 1. Later commands, and all that follows on the same
+// HoldCommand holds back the nth command of a lock, from 1. With a text, only commands that contain it count: other
+// strategies of the client's may run. Later commands, and all that follows on the same
 // connection, wait behind it. Restore loses them.
-func (l *Link) HoldCommand(nth int) (*HeldCommand, error) { return l.gate(nth, false) }
+func (l *Link) HoldCommand(text string, nth int) (*HeldCommand, error) {
+	return l.gate(text, nth, false)
+}
 
-func (l *Link) gate(nth int, watch bool) (*HeldCommand, error) {
+func (l *Link) gate(text string, nth int, watch bool) (*HeldCommand, error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if err := l.add(gateType, gateType, "upstream", &commandGate{Server: l.to, Nth: nth, Watch: watch}); err != nil {
+	if err := l.add(gateType, gateType, "upstream", &commandGate{Server: l.to, Text: text, Nth: nth, Watch: watch}); err != nil {
 		return nil, err
 	}
 	g, _ := l.proxy.Toxics.GetToxic(gateType).Toxic.(*commandGate)
 	return &HeldCommand{g}, nil
 }
 
-// LoseAnswer drops the answer to the nth command of a lock, from 1, which the server has executed by then, and
-// ends the connection. The result names the command.
-func (l *Link) LoseAnswer(nth int) (*HeldCommand, error) {
-	seen, err := l.gate(nth, true)
+// LoseAnswer drops the answer to the nth command of a lock, as HoldCommand counts them. The server has executed it
+// by then. The connection ends. The result names the command.
+func (l *Link) LoseAnswer(text string, nth int) (*HeldCommand, error) {
+	seen, err := l.gate(text, nth, true)
 	if err != nil {
 		return nil, err
 	}

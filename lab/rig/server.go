@@ -158,7 +158,11 @@ func (s *Server) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	p.asked.Store(true)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	end := syscall.SIGTERM
+	if s.name == "postgres" {
+		end = syscall.SIGINT // after SIGTERM, it waits until all clients have left
+	}
+	if err := p.cmd.Process.Signal(end); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("rig: stop %s: %w", s.name, err)
 	}
 	select {

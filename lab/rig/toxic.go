@@ -48,13 +48,13 @@ func drain(stub *toxics.ToxicStub) {
 // loss drops the first reply that contains Text, on any connection or, with Each, on each open one. It ends the
 // connection.
 type loss struct {
-	Text  string `json:"text"`
-	Each  bool   `json:"each"`
+	Text string `json:"text"`
+	Each bool   `json:"each"`
 	// Gated means: the first reply after the command of gate. Only one client of the link has requests then.
 	Gated bool `json:"gated"`
 	gate  atomic.Pointer[commandGate]
-	lost atomic.Bool
-	over atomic.Bool // connections that open from now on lose nothing
+	lost  atomic.Bool
+	over  atomic.Bool // connections that open from now on lose nothing
 }
 
 // Pipe implements [toxics.Toxic].
