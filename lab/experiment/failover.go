@@ -19,11 +19,23 @@ func failover() Experiment {
 		Shows:   keyIsLost(),
 		Applies: func(c Card) bool { return c.uses("redis") },
 		step:    "writing", contenderParams: wait(grantBound), unrenewed: wait(Lease / 2),
-		prepare: cutReplication, inject: failOver,
+		prepare: cutReplication, inject: failOver, judge: mustRise,
 		// Strategies with stock in Redis are on their own: the cut from MySQL would end connections
 		// that hold the others' locks.
 		group: func(s Subject) string { return "stock in " + cmp.Or(s.Card.Stock, "mysql") },
 	}
+}
+
+// mustRise finds that the fences of the new master are below those of the row. No request can sell until they have
+// risen above it.
+func mustRise(p *participant) *finding {
+	if !p.Fenced || p.ops[contender].Reason != string(api.Fenced) {
+		return nil
+	}
+	return stalled(api.Text{
+		EN: "After the fail-over, the fences began below those that the row had seen: it rejected the next holder, though no other request held the lock.",
+		ZH: "主从切换之后，栅栏号比数据行见过的还小：虽然没有别的请求持锁，数据行仍拒绝了下一个持锁者。",
+	})
 }
 
 func keyIsLost() api.Text {
