@@ -41,14 +41,17 @@ func renewalReply() Experiment {
 // loseRenewal loses one answer on each link to the lock's servers, and waits until one is lost. The holder is stopped
 // and has its lock, so what its replica sends to these servers is a renewal.
 func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
-	links := r.lockLinks()
+	links, text := r.lockLinks(), r.lockText()
+	if text != "" && r.participants[0].Card.lockService() == "mysql" {
+		text = "UPDATE " // a renewal of ours names the row by its number
+	}
 	var each []fault.Fault
 	for _, link := range links {
 		switch r.participants[0].Card.lockService() {
 		case "zookeeper", "etcd": // their renewals are heartbeats
 			each = append(each, fault.LostReplies(link))
 		default:
-			each = append(each, fault.LostAnswer(link, r.lockText(), 1))
+			each = append(each, fault.LostAnswer(link, text, 1))
 		}
 	}
 	return r.awaitLostReply(ctx, links, each)
