@@ -117,7 +117,7 @@ func All() []Experiment {
 		crash(), crashBetween(), overrun(), foreignUnlock(), lateRelease(), pause(), pauseAtRead(),
 		failover(), failoverSentinel(), failoverCluster(),
 		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
-		minorityLoss(), majorityLoss(), clockJump(),
+		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),
 		lostReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),

@@ -1,8 +1,10 @@
 package rig
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -34,6 +36,42 @@ func (s *Server) SetClock(offset time.Duration) error {
 	}
 	if err != nil {
 		return fmt.Errorf("rig: set the clock of %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// SetProgramClock sets the time of day of the programs that a server starts, such as an adapter of a replica, from
+// the server's next start on. 0 sets it right again.
+func (s *Server) SetProgramClock(offset time.Duration) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.rig.faketime == "" {
+		return fmt.Errorf("rig: set the clock of the programs of %s: start the rig with Config.Clocks", s.name)
+	}
+	preload := s.rig.faketime
+	if offset == 0 {
+		preload = ""
+	}
+	s.env = append(s.env, "LD_PRELOAD="+preload, fmt.Sprintf("FAKETIME=%+.3f", offset.Seconds()),
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1")
+	return nil
+}
+
+// FollowsProgramClock returns an error unless the programs that a server has started read the clock that
+// SetProgramClock set. A Go program asks the kernel, and a static one has no library.
+func (s *Server) FollowsProgramClock() error {
+	members, _ := groupMembers(s.PID())
+	for _, member := range members {
+		exe := fmt.Sprintf("/proc/%d/exe", member.PID)
+		maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", member.PID))
+		if _, err := buildinfo.ReadFile(exe); member.PID == s.PID() {
+			continue
+		} else if err == nil || !strings.Contains(string(maps), "libfaketime") {
+			return fmt.Errorf("the program %s does not read its clock through the C library, so it cannot be set", member.Comm)
+		}
+	}
+	if len(members) < 2 {
+		return fmt.Errorf("%s has started no program", s.name)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func (r *Rig) addRedisReplica(found programs) {
 func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 	s := r.newServer(name, found.redis, 0)
 	if r.cfg.Clocks {
+		r.faketime = found.faketime
 		s.clock = filepath.Join(s.dir, "clock")
 		s.env = environment(found.clockEnv(s.clock)...)
 		r.check(s.SetClock(0))

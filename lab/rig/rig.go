@@ -32,6 +32,7 @@ type Rig struct {
 	prometheus []*Server // one or none
 	replicas   []*Server
 	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
+	faketime   string  // a library that gives a program another clock; empty without Config.Clocks
 	setUpErr   error   // the first error of the preparations; see check
 
 	ctx     context.Context // ends when Close begins

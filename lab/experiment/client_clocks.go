@@ -1,0 +1,55 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/fault"
+	"oversell/lab/rig"
+)
+
+// clientClocks lets the contender's program run with a clock that is ten seconds ahead. A lock whose end is a time of
+// its holder's clock has ended for the contender. Our own strategies are in a Go program, whose clock cannot be set.
+func clientClocks() Experiment {
+	return Experiment{
+		Hazard: "client-clocks", Group: holderFails, Applies: func(c Card) bool { return c.onTrial() && c.Lease },
+		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
+		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early", ZH: "按客户端时钟计算到期的锁提前到期"},
+		step:  "read", contenderParams: wait(Lease / 3), perform: withClockAhead,
+	}
+}
+
+func withClockAhead(ctx context.Context, r *round) ([]Result, error) {
+	const ahead = 10 * time.Second
+	next := r.with(r.subjects...)
+	next.perform = nil
+	var server *rig.Server
+	var unmoved error
+	next.prepare = func(ctx context.Context, r *round) (err error) {
+		if server, err = r.bed.Rig.Server(name(r.on[contender])); err != nil {
+			return err
+		}
+		if err := server.SetProgramClock(ahead); err != nil {
+			return err
+		}
+		return r.bed.restart(ctx, server.Name())
+	}
+	next.inject = func(context.Context, *round) (fault.Heal, error) {
+		unmoved = server.FollowsProgramClock()
+		next.span.What, next.span.Who = "clock jumps by 10s", server.Name()
+		return noHeal, nil
+	}
+	results, err := next.once(ctx)
+	if server != nil {
+		err = errors.Join(err, server.SetProgramClock(0), r.bed.restart(context.WithoutCancel(ctx), server.Name()))
+	}
+	for i := range results {
+		if unmoved != nil {
+			results[i].Verdict, results[i].Invariant = api.Inconclusive, ""
+			results[i].Why = api.Textf("The fault did not land: %v.", "故障没有生效：%v。", unmoved)
+		}
+	}
+	return results, err
+}
