@@ -31,10 +31,7 @@ func inChinese(t *testing.T, address func(path string) string) {
 	if err := json.Unmarshal([]byte(body), &cards); err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
 	}
-	paths := []string{
-		"/", "/dash/break", "/dash/learn", "/dash/step", "/dash/judge", "/dash/try", "/dash/shop", "/dash/course",
-		"/dash/learn/none-such", "/dash/break/none-such/redis", "/dash/course/none-such",
-	}
+	paths := append(allPages(), "/dash/break/none-such/redis", "/dash/course/none-such")
 	var ids []string
 	for _, c := range cards {
 		ids = append(ids, c.ID, c.Source)
@@ -55,7 +52,10 @@ func inChinese(t *testing.T, address func(path string) string) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Accept-Language", "zh-CN")
-		_, body := exchange(t, req)
+		status, body := exchange(t, req)
+		if status == http.StatusNotFound && !strings.Contains(path, "none-such") {
+			t.Errorf("%s: there is no such page: is its function called in New of dash.go?", path)
+		}
 		page, err := html.Parse(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

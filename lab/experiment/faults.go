@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 )
@@ -97,4 +98,18 @@ func killReplica(part int) func(context.Context, *round) (fault.Heal, error) {
 		r.span.What = "killed" // package check ends the holds of a replica at a span with this word
 		return heal, err
 	}
+}
+
+// pauseLapse says what happened when a holder wrote after a pause beyond its lease.
+func pauseLapse() api.Text {
+	return api.Text{EN: "The holder's lease expired during the pause, and it wrote anyway.", ZH: "停顿期间租期已过，持锁者醒来仍然写入。"}
+}
+
+// leasesEnd waits until the leases of strategies that are not locks have ended. With a lock, the
+// grant to the next holder shows that the lease has ended.
+func leasesEnd(ctx context.Context, r *round) error {
+	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
+		return nil
+	}
+	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
 }
