@@ -141,13 +141,17 @@ func try(
 	_, _ = fmt.Fprintf(w.Out, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	v, err := j.Try(ctx, lab, store, w)
 	w.close()
-	if err = errors.Join(err, lab.Close()); err != nil {
+	ended := lab.Close()
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		if errors.Is(err, experiment.ErrPlan) {
 			err = &exit{2, err}
 		}
-		return v, err
+		return v, errors.Join(err, ended)
 	}
 	w.Conclude(v)
+	if ended != nil { // the verdicts are there, and nothing of the lab is left
+		_, _ = fmt.Fprintf(w.Out, "The lab did not end by itself: %v\n", ended)
+	}
 	return v, nil
 }
 

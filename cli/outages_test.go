@@ -194,7 +194,8 @@ func refuseMySQL(r *rig.Rig) outage {
 			if err != nil {
 				_, err = db.ExecContext(t.Context(), "SET PASSWORD = '"+to.Passwd+"'")
 			}
-			must(t, errors.Join(err, db.Close(), backend.KillMySQLConnections(t.Context(), to.FormatDSN())))
+			_, killed := backend.KillMySQLConnections(t.Context(), to.FormatDSN())
+			must(t, errors.Join(err, db.Close(), killed))
 		}
 	}
 	return outage{name: "refused by rights", begin: change(right, wrong), end: change(wrong, right)}

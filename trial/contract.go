@@ -25,12 +25,13 @@ const (
 // Contract has the outcomes of the checks.
 type Contract []lockstest.CheckResult
 
-// Failed returns the number of checks that failed, and whether one of them is basic.
+// Failed returns the number of checks that failed, and whether a basic one failed or was inconclusive.
 func (c Contract) Failed() (n int, basic bool) {
 	for _, o := range c {
 		if o.Failed != "" {
-			n, basic = n+1, basic || o.Basic
+			n++
 		}
+		basic = basic || o.Basic && o.Failed+o.Inconclusive != ""
 	}
 	return n, basic
 }

@@ -98,6 +98,18 @@ func (j *Judge) Select(hazards []string) error {
 	return nil
 }
 
+// Unapplied returns the claims of the hello whose hazards cannot reach this lock: nothing is injected for them, and
+// nothing confirms them.
+func (j *Judge) Unapplied() (hazards []string) {
+	card := experiment.Card{Card: j.Lock.Hello.Card()}
+	for _, e := range experiment.All() {
+		if (e.Lab != nil || !e.AppliesTo(card)) && card.Claim(e.Hazard) != experiment.Silent {
+			hazards = append(hazards, e.Hazard)
+		}
+	}
+	return hazards
+}
+
 // OpenStore opens the folder with the results of earlier rounds. It rejects a folder with results of
 // another lock. The name "" is a store in memory.
 func (j *Judge) OpenStore(folder string) (*experiment.ResultStore, error) {
@@ -157,6 +169,10 @@ func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.Resu
 	}
 	defer bed.Close()
 	w.Part("The hazards:")
+	if left := j.Unapplied(); len(left) > 0 {
+		w.Part(fmt.Sprintf("Not tried, although the hello claims something about it: %s. These hazards cannot reach a lock "+
+			"with these capabilities and backends.", strings.Join(left, ", ")))
+	}
 	if earlier := store.Results(); len(earlier) > 0 {
 		w.End(experiment.Experiment{}, earlier, 0)
 	}

@@ -24,6 +24,9 @@ type Line struct {
 
 // CheckLine describes the outcome of a check.
 func CheckLine(o lockstest.CheckResult) Line {
+	if o.Inconclusive != "" {
+		return Line{api.Inconclusive, o.Check, o.Inconclusive}
+	}
 	if o.Failed != "" {
 		return Line{api.Broken, o.Check, fmt.Sprintf("the lock claims: %s. The check found: %s", o.Claimed, o.Failed)}
 	}

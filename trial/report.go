@@ -42,12 +42,18 @@ type Totals struct {
 	Unclaimed    int `json:"unclaimed"`
 	Inconclusive int `json:"inconclusive"` // hazards with an inconclusive run
 	ChecksFailed int `json:"checks_failed"`
+	ChecksOpen   int `json:"checks_inconclusive,omitempty"`
 	Checks       int `json:"checks"`
 }
 
 func totalsOf(m matrix.Matrix, c Contract) (t Totals) {
 	t.ChecksFailed, _ = c.Failed()
 	t.Checks = len(c)
+	for _, o := range c {
+		if o.Inconclusive != "" {
+			t.ChecksOpen++
+		}
+	}
 	for _, row := range m.Rows {
 		for _, s := range row.Summaries {
 			t.add(s)
@@ -80,7 +86,7 @@ func (t *Totals) add(s matrix.Summary) {
 // Agrees reports whether the lock does what it claims, in each run.
 func (v Report) Agrees() bool {
 	lostUpdates := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict != api.Holds
-	return v.Totals.ChecksFailed+v.Totals.Contradicted+v.Totals.Inconclusive == 0 && !lostUpdates
+	return v.Totals.ChecksFailed+v.Totals.ChecksOpen+v.Totals.Contradicted+v.Totals.Inconclusive == 0 && !lostUpdates
 }
 
 // String counts the checks that failed and the verdicts of the hazards.
@@ -167,7 +173,9 @@ func (c Contract) table() string {
 	rows := [][]string{{"check", "result", "claim, and what was found instead"}}
 	for _, o := range c {
 		result, found := "passed", o.Claimed
-		if o.Failed != "" {
+		if o.Inconclusive != "" {
+			result, found = "inconclusive", plain(o.Inconclusive)
+		} else if o.Failed != "" {
 			result, found = "**failed**", o.Claimed+". Found: "+plain(o.Failed)
 		}
 		rows = append(rows, []string{o.Check, result, found})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -15,24 +16,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FlushRedis deletes all keys of the Redis at url.
-func FlushRedis(ctx context.Context, url string) error {
-	return withRedis(url, func(client *redis.Client) error { return client.FlushAll(ctx).Err() })
+// FlushRedis deletes all keys of the Redis at url, and returns their number.
+func FlushRedis(ctx context.Context, url string) (keys int64, err error) {
+	err = withRedis(url, func(client *redis.Client) (err error) {
+		if keys, err = client.DBSize(ctx).Result(); err == nil {
+			err = client.FlushAll(ctx).Err()
+		}
+		return err
+	})
+	return keys, err
 }
 
-// DeleteMySQLLocks deletes the rows of all tables whose names contain lock or queue. It returns the
-// number of deleted rows.
+// DeleteMySQLLocks deletes the rows of all tables of locks: ours, and all that another program has made. It returns
+// the number of deleted rows.
 func DeleteMySQLLocks(ctx context.Context, dsn string) (rows int64, err error) {
 	return executeAll(ctx, dsn, "SELECT CONCAT('DELETE FROM `', table_name, '`') FROM information_schema.tables "+
-		"WHERE table_schema = DATABASE() AND table_name REGEXP 'lock|queue'")
+		"WHERE table_schema = DATABASE() AND (table_name REGEXP 'lock|queue' OR table_name NOT REGEXP '^(db|goose)_')")
 }
 
 // KillMySQLConnections ends all other connections of the dsn's user. This frees their row locks and
-// their named locks.
-func KillMySQLConnections(ctx context.Context, dsn string) error {
-	_, err := executeAll(ctx, dsn, "SELECT CONCAT('KILL ', id) FROM information_schema.processlist "+
+// their named locks. It returns the number of these connections.
+func KillMySQLConnections(ctx context.Context, dsn string) (connections int64, err error) {
+	return executeAll(ctx, dsn, "SELECT CONCAT('KILL ', id) FROM information_schema.processlist "+
 		"WHERE id <> CONNECTION_ID() AND user = SUBSTRING_INDEX(USER(), '@', 1)")
-	return err
 }
 
 // executeAll executes the statements that the query list returns, and adds up the rows they change.
@@ -54,6 +60,9 @@ func executeAll(ctx context.Context, dsn, list string) (changed int64, err error
 				return fmt.Errorf("%s: %w", statement, err)
 			}
 			n, _ := result.RowsAffected() // this driver always knows them
+			if strings.HasPrefix(statement, "KILL ") {
+				n = 1
+			}
 			changed += n
 		}
 		return nil
@@ -121,18 +130,19 @@ func (z *ZooKeeper) below(node string) (paths []string, err error) {
 	return paths, nil
 }
 
-// DeleteEphemeral deletes all nodes that belong to a session.
-func (z *ZooKeeper) DeleteEphemeral() error {
+// DeleteEphemeral deletes all nodes that belong to a session, and returns their number.
+func (z *ZooKeeper) DeleteEphemeral() (nodes int64, err error) {
 	paths, err := z.Ephemeral()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, node := range paths {
 		if err := z.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("zookeeper: delete %s: %w", node, err)
+			return nodes, fmt.Errorf("zookeeper: delete %s: %w", node, err)
 		}
+		nodes++
 	}
-	return nil
+	return nodes, nil
 }
 
 // allKeys is a range of etcd from the first key to the last. "AA==" is a zero byte.
@@ -162,8 +172,15 @@ func RevokeEtcdLease(ctx context.Context, addr, lease string) error {
 	return err
 }
 
-// DeleteEtcdKeys deletes all keys of the etcd at addr. Leases stay.
-func DeleteEtcdKeys(ctx context.Context, addr string) error {
-	_, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/deleterange", "{"+allKeys+"}")
-	return err
+// DeleteEtcdKeys deletes all keys of the etcd at addr, and returns their number. Leases stay.
+func DeleteEtcdKeys(ctx context.Context, addr string) (keys int64, err error) {
+	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/deleterange", "{"+allKeys+"}")
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Deleted int64 `json:",string"`
+	}
+	err = json.Unmarshal(text, &answer)
+	return answer.Deleted, err
 }

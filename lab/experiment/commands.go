@@ -58,7 +58,9 @@ func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.C
 
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
-	h.links = r.lockLinks()
+	if !r.bed.idle {
+		h.links = r.lockLinks()
+	}
 	for _, link := range h.links {
 		gate, err := link.HoldCommand(r.lockText(), h.nth)
 		if err != nil {

@@ -92,6 +92,7 @@ func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error
 	_ = eventually(waiting, "all clients have an answer", func() bool {
 		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.answeredAfter(r.injectedAt) })
 	})
+	r.observe(ctx)
 	if started := start(context.WithoutCancel(ctx)); started != nil {
 		return fmt.Errorf("start mysql: %w", started)
 	}
@@ -149,6 +150,7 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 	if s.Card.Stock != "" && result.Verdict == api.Safe {
 		r.reconcileRow(ctx, s, &result)
 	}
+	r.unlessMissed(&result)
 	return result
 }
 

@@ -58,6 +58,10 @@ func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal faul
 		}
 		return errors.Join(errs...)
 	}
+	r.faults = append(r.faults, faults...)
+	if r.bed.idle {
+		return noHeal, nil
+	}
 	for _, one := range faults {
 		h, err := one.Inject(ctx)
 		if err != nil {
@@ -67,6 +71,23 @@ func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal faul
 		r.span.What, r.span.Who = one.Name, one.Target
 	}
 	return heal, nil
+}
+
+// observe says why no fault has landed. With several faults, such as cuts from all servers, one of them is enough: a
+// lock may use only one server.
+func (r *round) observe(ctx context.Context) {
+	var missed []error
+	for _, f := range r.faults {
+		if !f.Observable() {
+			continue
+		}
+		err := f.Landed(ctx)
+		if err == nil {
+			return
+		}
+		missed = append(missed, err)
+	}
+	r.missed = errors.Join(r.missed, errors.Join(missed...))
 }
 
 func (r *round) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, servers ...string) (fault.Heal, error) {

@@ -3,9 +3,11 @@ package experiment
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"oversell/api"
 	"oversell/lab/fault"
+	"oversell/lab/rig"
 )
 
 // lateAnswer delays the answer to the holder's acquisition, and holds back all later commands of its
@@ -27,13 +29,19 @@ func lateAnswer() Experiment {
 func delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
 	const delay = 2 * Lease / 3
 	links := r.lockLinks()
+	if r.bed.idle {
+		links = nil
+	}
+	var seen []*rig.HeldCommand
 	for _, link := range links {
 		if err := link.Delay(delay); err != nil {
 			return nil, err
 		}
-		if _, err := link.HoldCommand(r.lockText(), 2); err != nil {
+		gate, err := link.HoldCommand(r.lockText(), 2)
+		if err != nil {
 			return nil, err
 		}
+		seen = append(seen, gate)
 	}
 	r.span.What, r.span.Who = "answer delayed", name(r.on[holder])
 	heal := func(context.Context) (err error) { // before the holder goes on, which must not wait for its release
@@ -42,5 +50,9 @@ func delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
 		}
 		return err
 	}
-	return heal, r.resumeToNext(ctx, never)
+	err := r.resumeToNext(ctx, never)
+	if !slices.ContainsFunc(seen, func(g *rig.HeldCommand) bool { return g.Count() > 0 }) {
+		r.missed = errors.New("no command of the acquisition was seen, whose answer could be delayed")
+	}
+	return heal, err
 }

@@ -3,11 +3,13 @@ package experiment
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"oversell/api"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // lostReply loses the answer to an acquisition, so the client does not know that it has the lock.
@@ -34,7 +36,11 @@ func lostReply() Experiment {
 func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, error) {
 	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.sendAndAwait(ctx, observer, nil)
-	for _, link := range r.lockLinks() {
+	links := r.lockLinks()
+	if r.bed.idle {
+		links = nil
+	}
+	for _, link := range links {
 		gate, err := link.LoseAnswer(r.lockText(), h.nth)
 		if err != nil {
 			return nil, err
@@ -43,7 +49,7 @@ func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, err
 	}
 	r.span.What, r.span.Who = "lost reply of "+r.participants[0].Card.lockService(), name(r.on[holder])
 	heal := func(context.Context) (err error) {
-		for _, link := range r.lockLinks() {
+		for _, link := range links {
 			err = errors.Join(err, link.Restore())
 		}
 		return err
@@ -52,7 +58,7 @@ func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, err
 		return heal, err
 	}
 	r.await(holder)
-	if h.name() == "" {
+	if !slices.ContainsFunc(links, (*rig.Link).HasLostReply) {
 		return heal, h.allSent(r)
 	}
 	return heal, nil

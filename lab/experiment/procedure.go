@@ -218,6 +218,7 @@ func (r *round) execute(ctx context.Context) error {
 	if err == nil && r.healLate {
 		err = r.finish(ctx)
 	}
+	r.observe(uncancelled)
 	if healed := heal(uncancelled); healed != nil {
 		return errors.Join(err, fmt.Errorf("heal: %w", healed))
 	}
@@ -369,7 +370,16 @@ func (r *round) result(ctx context.Context, p *participant) Result {
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
 	result.Why = joined(result.Counts(), found.why, p.answers())
+	r.unlessMissed(&result)
 	return result
+}
+
+// unlessMissed takes the verdict back if no fault has landed: such a run shows nothing about the hazard.
+func (r *round) unlessMissed(result *Result) {
+	if r.missed != nil {
+		result.Verdict, result.Invariant = api.Inconclusive, ""
+		result.Why = api.Textf("The fault did not land: %v.", "故障没有生效：%v。", r.missed)
+	}
 }
 
 func (r *round) find(p *participant, stock check.Conservation, rec history.Recording) finding {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -62,9 +63,11 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 	defer stop()
 	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
 	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
-	if err == nil {
+	before := r.bed.processes()
+	if err == nil && !r.bed.idle {
 		err = r.bed.restart(ctx, r.bed.backends()...)
 	}
+	after := r.bed.processes()
 	r.span.To = r.bed.since()
 	r.awaitRecovery(ctx, groups)
 	stop()
@@ -74,8 +77,25 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 	results := make([]Result, len(groups))
 	for i, s := range groups {
 		results[i] = r.afterRestart(ctx, s)
+		for name, pid := range before {
+			if service(name) == s.Card.lockService() && after[name] == pid {
+				r.missed = fmt.Errorf("%s was not restarted", name)
+				r.unlessMissed(&results[i])
+			}
+		}
 	}
 	return results, ctx.Err()
+}
+
+// processes returns the processes of all servers that keep locks or stock.
+func (bed *Testbed) processes() map[string]int {
+	pids := map[string]int{}
+	for _, name := range bed.backends() {
+		if s, err := bed.Rig.Server(name); err == nil {
+			pids[name] = s.PID()
+		}
+	}
+	return pids
 }
 
 // startClients lets each strategy's clients buy its own product. The clients use the first replicas

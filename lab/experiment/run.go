@@ -11,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
@@ -181,6 +182,8 @@ type round struct {
 	span         history.Span  // the fault
 	began        time.Duration // on the recording's clock: results leave out earlier events
 	injectedAt   time.Duration // on the same clock
+	faults       []fault.Fault // that were injected, and must have landed
+	missed       error         // why a fault has not landed
 	sawFirst     bool          // the lock sent a command before the one that was to be held back, and no more
 }
 

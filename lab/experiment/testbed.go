@@ -41,6 +41,7 @@ type Testbed struct {
 	http  *http.Client
 	rec   *recorder
 	cards []Card
+	idle  bool   // in a test, no fault is injected: then no run may have a verdict
 	mysql string // the version of its MySQL or MariaDB
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
@@ -99,6 +100,12 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 		fenced := url.Values{"fenced": {"true"}}
 		maps.Copy(fenced, params)
 		params = fenced
+	}
+	if poll := time.Duration(s.Card.PollMS) * time.Millisecond; poll > 0 && params.Get("wait") != "" {
+		if patience, err := time.ParseDuration(params.Get("wait")); err == nil && patience > 0 { // its last try may come so much later
+			params = maps.Clone(params)
+			params.Set("wait", min(patience+poll, time.Minute).String())
+		}
 	}
 	op := load.Buy(ctx, bed.replica(through), s.Card.ID, s.product, params, bed.rec.start)
 	if op.Replica == "" {

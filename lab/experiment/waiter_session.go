@@ -55,6 +55,9 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 		own = now.without(before)
 		return err == nil && len(own.nodes)+len(own.leases) >= len(r.participants)
 	})
+	if len(own.nodes)+len(own.leases) == 0 {
+		r.missed = errors.New("no waiter had a session of its own")
+	}
 	if err := r.endSessions(ctx, own); err != nil {
 		return nil, err
 	}
@@ -68,6 +71,9 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 // endSessions revokes leases in etcd. A session of ZooKeeper has a password, so it is cut off until
 // the server has expired it.
 func (r *round) endSessions(ctx context.Context, own places) error {
+	if r.bed.idle {
+		own = places{}
+	}
 	for _, lease := range own.leases {
 		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], lease); err != nil {
 			return err
@@ -81,11 +87,16 @@ func (r *round) endSessions(ctx context.Context, own places) error {
 		return err
 	}
 	err = sleep(ctx, ZKSession)
+	if r.bed.idle {
+		return err
+	}
 	expired := func() bool {
 		now, failed := r.bed.places(ctx)
 		return failed == nil && len(own.nodes) == len(own.without(now).nodes)
 	}
-	return errors.Join(err, eventually(ctx, "the waiter's session has expired", expired), heal(context.WithoutCancel(ctx)))
+	err = errors.Join(err, eventually(ctx, "the waiter's session has expired", expired), heal(context.WithoutCancel(ctx)))
+	r.faults = nil // the end of the session is observed, and the cut is over
+	return err
 }
 
 // places are the places in queues: nodes of ZooKeeper sessions, and leases of keys in etcd.

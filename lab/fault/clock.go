@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oversell/lab/rig"
 )
 
@@ -17,5 +19,14 @@ func ClockJump(s *rig.Server, offset time.Duration) Fault {
 		Target: s.Name(),
 		inject: func(context.Context) error { return s.SetClock(offset) },
 		heal:   func(context.Context) error { return s.SetClock(0) },
+		landed: func(ctx context.Context) error {
+			return withRedis(s, func(c *redis.Client) error {
+				at, err := c.Time(ctx).Result()
+				if off := time.Until(at) - offset; err == nil && off.Abs() > offset.Abs()/2 {
+					err = fmt.Errorf("its clock is %v from the machine's", time.Until(at).Round(time.Second))
+				}
+				return err
+			})
+		},
 	}
 }

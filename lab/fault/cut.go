@@ -20,6 +20,7 @@ func Cut(l *rig.Link) Fault {
 			}
 			return nil
 		},
-		heal: func(context.Context) error { return l.Restore() },
+		heal:   func(context.Context) error { return l.Restore() },
+		landed: unless(func() bool { return l.Dropped() > 0 }, "nothing was sent that could be dropped"),
 	}
 }

@@ -14,32 +14,37 @@ import (
 // tables. If they have no rows, MySQL ends all connections, and with them the locks of sessions and
 // transactions. Nothing restores the data, so Heal does nothing.
 func DeleteLocks(r *rig.Rig, service string) Fault {
+	deleted := int64(0)
 	return Fault{
 		Name:   "locks deleted",
 		Target: service,
-		inject: func(ctx context.Context) error {
-			if err := deleteLocks(ctx, r.Addresses(), service); err != nil {
+		inject: func(ctx context.Context) (err error) {
+			if deleted, err = deleteLocks(ctx, r.Addresses(), service); err != nil {
 				return fmt.Errorf("delete the locks: %w", err)
 			}
 			return nil
 		},
-		heal: func(context.Context) error { return nil },
+		heal:   func(context.Context) error { return nil },
+		landed: unless(func() bool { return deleted > 0 }, "it had no data of a lock"),
 	}
 }
 
-func deleteLocks(ctx context.Context, at rig.Addresses, service string) error {
+// deleteLocks returns how many keys, nodes, rows or connections it has deleted.
+func deleteLocks(ctx context.Context, at rig.Addresses, service string) (deleted int64, err error) {
 	switch service {
 	case "redis":
 		for _, url := range at.Redis {
-			if err := backend.FlushRedis(ctx, url); err != nil {
-				return err
+			keys, err := backend.FlushRedis(ctx, url)
+			if err != nil {
+				return deleted, err
 			}
+			deleted += keys
 		}
-		return nil
+		return deleted, nil
 	case "zookeeper":
 		client, err := backend.OpenZooKeeper(at.Zookeeper)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer client.Close()
 		return client.DeleteEphemeral()
@@ -47,9 +52,9 @@ func deleteLocks(ctx context.Context, at rig.Addresses, service string) error {
 		return backend.DeleteEtcdKeys(ctx, at.Etcd[0])
 	case "mysql":
 		if rows, err := backend.DeleteMySQLLocks(ctx, at.MySQL); err != nil || rows > 0 {
-			return err
+			return rows, err
 		}
 		return backend.KillMySQLConnections(ctx, at.MySQL)
 	}
-	return fmt.Errorf("no service %q", service)
+	return 0, fmt.Errorf("no service %q", service)
 }

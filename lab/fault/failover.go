@@ -48,6 +48,18 @@ func Failover(r *rig.Rig) Fault {
 			return nil
 		},
 		heal: p.failBack,
+		landed: func(ctx context.Context) error {
+			if p.replica == nil {
+				return errors.New("no replica was promoted")
+			}
+			return withRedis(p.replica, func(c *redis.Client) error {
+				promoted, err := hasLine(ctx, c, "role:master")
+				if err == nil && !promoted {
+					err = errors.New("the replica is no master")
+				}
+				return err
+			})
+		},
 	}
 }
 

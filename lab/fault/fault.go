@@ -11,6 +11,8 @@ package fault
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -21,6 +23,34 @@ type Fault struct {
 
 	inject func(ctx context.Context) error
 	heal   func(ctx context.Context) error
+	// landed returns an error unless an observation shows the effect of the fault. nil means that Inject itself has
+	// observed it.
+	landed func(ctx context.Context) error
+}
+
+// Observable reports whether Landed can tell: for other faults, Inject itself has observed the effect.
+func (f Fault) Observable() bool { return f.landed != nil }
+
+// Landed returns an error unless the fault has had its effect, which is observed, not concluded from Inject. Call it
+// before Heal: a lock that no fault has reached is not safe.
+func (f Fault) Landed(ctx context.Context) error {
+	if f.landed == nil {
+		return nil
+	}
+	if err := f.landed(ctx); err != nil {
+		return fmt.Errorf("%s, %s: %w", f.Name, f.Target, err)
+	}
+	return nil
+}
+
+// unless returns a landed with this error, unless so is true.
+func unless(so func() bool, otherwise string) func(context.Context) error {
+	return func(context.Context) error {
+		if so() {
+			return nil
+		}
+		return errors.New(otherwise)
+	}
 }
 
 // Heal ends a fault and returns when the server serves again. A second call retries after an error,

@@ -21,7 +21,8 @@ func Kill(s *rig.Server) Fault {
 			s.Kill()
 			return nil
 		},
-		heal: func(ctx context.Context) error { return bringUp(ctx, s) },
+		heal:   func(ctx context.Context) error { return bringUp(ctx, s) },
+		landed: unless(func() bool { return s.PID() == 0 }, "it runs"),
 	}
 }
 

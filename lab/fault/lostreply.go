@@ -16,6 +16,7 @@ func LostReply(l *rig.Link, text string) Fault {
 		Target: l.From(),
 		inject: func(context.Context) error { return l.LoseReply(text) },
 		heal:   func(context.Context) error { return l.Restore() },
+		landed: unless(l.HasLostReply, "no answer was dropped"),
 	}
 }
 

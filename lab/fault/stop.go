@@ -15,5 +15,6 @@ func Stop(s *rig.Server) Fault {
 		Target: s.Name(),
 		inject: func(context.Context) error { return s.Pause() },
 		heal:   func(context.Context) error { return s.Resume() },
+		landed: unless(s.Frozen, "a thread of it runs"),
 	}
 }

@@ -48,6 +48,20 @@ func (l *Link) Cut() error {
 	return nil
 }
 
+// Dropped returns the number of bytes that Cut has dropped. Restore sets it back.
+func (l *Link) Dropped() (bytes int64) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	for _, direction := range []string{"upstream", "downstream"} {
+		if toxic := l.proxy.Toxics.GetToxic("cut " + direction); toxic != nil {
+			if h, is := toxic.Toxic.(*hole); is {
+				bytes += h.dropped.Load()
+			}
+		}
+	}
+	return bytes
+}
+
 // Reset ends each connection, old or new, at its next request. The request is dropped.
 func (l *Link) Reset() error {
 	l.changing.Lock()

@@ -216,6 +216,10 @@ func (s *Server) Resume() error {
 	return nil
 }
 
+// Frozen reports whether all threads of the server and its children are stopped. Only Linux shows that, so elsewhere
+// it returns true.
+func (s *Server) Frozen() bool { return groupFrozen(s.PID()) }
+
 // AwaitReady waits until a replica reaches all its backends, or nginx reaches a replica. After a
 // minute it returns an error. It returns at once for other servers, and for replicas of a rig
 // without all backends, which never become ready.

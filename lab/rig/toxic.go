@@ -15,10 +15,10 @@ const (
 
 // hole drops all data until it is removed. With Toxiproxy's toxic timeout, MySQL would see a lost
 // client and roll back at once, which does not happen after a real cut.
-type hole struct{}
+type hole struct{ dropped atomic.Int64 } // bytes
 
 // Pipe implements [toxics.Toxic].
-func (*hole) Pipe(stub *toxics.ToxicStub) {
+func (h *hole) Pipe(stub *toxics.ToxicStub) {
 	in := stub.Input
 	for {
 		select {
@@ -27,6 +27,8 @@ func (*hole) Pipe(stub *toxics.ToxicStub) {
 		case chunk := <-in:
 			if chunk == nil {
 				in = nil // the end is dropped, too
+			} else {
+				h.dropped.Add(int64(len(chunk.Data)))
 			}
 		}
 	}

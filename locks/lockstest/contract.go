@@ -18,6 +18,8 @@ type CheckResult struct {
 	Claimed string `json:"claimed"`
 	// Failed is what the check found instead. It is empty if the lock does as its card claims.
 	Failed string `json:"failed,omitempty"`
+	// Inconclusive says why the check has found nothing: the machine was too busy.
+	Inconclusive string `json:"inconclusive,omitempty"`
 	// Basic means that no other check makes sense after a failure of this one.
 	Basic bool          `json:"basic,omitempty"`
 	Took  time.Duration `json:"took_ns"`
@@ -49,7 +51,7 @@ func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(C
 			return context.Cause(ctx)
 		}
 		report(o)
-		if o.Failed != "" {
+		if o.Failed != "" || o.Inconclusive != "" {
 			return nil
 		}
 	}
@@ -85,11 +87,17 @@ func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Ch
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: isBasic(c)}
-	if err := c.Run(limited, cfg); err != nil {
+	stalled := longestStall(ctx)
+	err := c.Run(limited, cfg)
+	longest := stalled()
+	switch {
+	case err == nil:
+	case errors.Is(err, late) && longest > cfg.Lease/5:
+		o.Inconclusive = fmt.Sprintf("%v: this process got no processor for %v; is the machine overloaded?", late, longest.Round(time.Millisecond))
+	case errors.Is(err, late):
+		o.Failed = fmt.Sprintf("%v: a request got no answer, or waited for a lock that did not become free", late)
+	default:
 		o.Failed = err.Error()
-		if errors.Is(err, late) {
-			o.Failed = fmt.Sprintf("%v: a request got no answer, or waited for a lock that did not become free", late)
-		}
 	}
 	o.Took = time.Since(began)
 	return o
