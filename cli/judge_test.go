@@ -90,8 +90,19 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"crash-between", base, "setnx-expire", "stalled"},
 		{"late-release", base, "get-then-del", "broken"},
 		{"late-answer", base + ",loss_notice", "lease-from-answer", "broken"},
+		{"client-clocks", base, "", "safe"},
+		{"client-clocks", base, "client-time", "broken"},
+		{"dead-waiter", base + ",renewal,fairness", "", "safe"},
+		{"dead-waiter", base + ",renewal,fairness", "keeps-the-dead", "stalled"},
+		{"crash-between,late-release,late-answer", base + ",loss_notice,hashed", "", "safe"},
+		{"crash-between", base + ",hashed", "setnx-expire", "stalled"},
+		{"late-release", base + ",hashed", "get-then-del", "broken"},
+		{"late-answer", base + ",loss_notice,hashed", "lease-from-answer", "broken"},
 	} {
-		t.Run(test.hazards+" "+test.flaw, func(t *testing.T) {
+		t.Run(test.hazards+" "+test.features+" "+test.flaw, func(t *testing.T) {
+			if strings.Contains(test.features, "hashed") {
+				rigtest.Nightly(t, "TestHazardsOnTrial, TestCommands of ./cli, ./lab/rig")
+			}
 			t.Parallel()
 			got, text, _ := judged(t, "--hazard", test.hazards, "--", "python3", lock, test.features, test.flaw)
 			if len(got.Rows) != 1 {
@@ -101,6 +112,34 @@ func TestHazardsOnTrial(t *testing.T) {
 				if seen := got.Rows[0].Summaries[hazard].Verdict; string(seen) != test.verdict {
 					t.Errorf("%s: %q, want %q:\n%s", hazard, seen, test.verdict, text)
 				}
+			}
+		})
+	}
+}
+
+// TestContractFindsFlaws checks that a contract names the flaw of a lock, and that the same lock without it passes.
+func TestContractFindsFlaws(t *testing.T) {
+	t.Parallel()
+	lock, err := filepath.Abs("testdata/grade/lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const features = "lease,lease_per_request,renewal"
+	for flaw, check := range map[string]string{
+		"": "", "process-token": "same-process", "cuts-lease": "lease-length", "ignores-case": "names", "cuts-names": "names", "stops-renewing": "renewal",
+	} {
+		t.Run(flaw, func(t *testing.T) {
+			if flaw != "" && flaw != "process-token" {
+				rigtest.Nightly(t, "TestFlaws of ./locks/lockstest")
+			}
+			t.Parallel()
+			with := features
+			if check == "same-process" || check == "lease-length" { // these let a lease end
+				with = "lease,lease_per_request"
+			}
+			text, status := judge(t, "contract", "-q", "--", "python3", lock, with, flaw)
+			if flaw == "" && status != 0 || flaw != "" && (status != 1 || !strings.Contains(text, "✗ "+check)) {
+				t.Errorf("status %d, want a failure of %q:\n%s", status, check, text)
 			}
 		})
 	}

@@ -110,7 +110,7 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 		return err
 	}
 	v, err := p.try(ctx, &j, lab, lang)
-	if err = errors.Join(err, lab.Close()); err != nil {
+	if err := errors.Join(err, lab.Close()); err != nil {
 		return err
 	}
 	for _, line := range append(v.Repetitions(), v.String(), v.LoadSentence()) {

@@ -26,12 +26,12 @@ type votes struct {
 }
 
 type question struct {
-	ID      string // differs for each question, so that a late vote does not count for the next one
-	Topic   string // of the lesson's page, which shows the votes
-	Question   int    // the index of the question in the lesson
-	Closed  bool   // the question has a result
-	Ask     api.Text
-	Options []api.Text
+	ID       string // differs for each question, so that a late vote does not count for the next one
+	Topic    string // of the lesson's page, which shows the votes
+	Question int    // the index of the question in the lesson
+	Closed   bool   // the question has a result
+	Ask      api.Text
+	Options  []api.Text
 }
 
 const (

@@ -49,17 +49,17 @@ func (l *Link) Cut() error {
 }
 
 // Dropped returns the number of bytes that Cut has dropped. Restore sets it back.
-func (l *Link) Dropped() (bytes int64) {
+func (l *Link) Dropped() (sum int64) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	for _, direction := range []string{"upstream", "downstream"} {
 		if toxic := l.proxy.Toxics.GetToxic("cut " + direction); toxic != nil {
 			if h, is := toxic.Toxic.(*hole); is {
-				bytes += h.dropped.Load()
+				sum += h.dropped.Load()
 			}
 		}
 	}
-	return bytes
+	return sum
 }
 
 // Reset ends each connection, old or new, at its next request. The request is dropped.

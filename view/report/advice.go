@@ -1,3 +1,4 @@
+// Package report shows what package measure has computed: as a table, sentences, JSON, JMeter's JTL and an HTML page.
 package report
 
 import (

@@ -46,8 +46,8 @@ func Texts(caption string, heads ...string) Table {
 // Add appends a row of plain texts.
 func (t *Table) Add(texts ...string) {
 	row := make([]Cell, len(texts))
-	for i, text := range texts {
-		row[i] = Cell{Text: text}
+	for i, words := range texts {
+		row[i] = Cell{Text: words}
 	}
 	t.Rows = append(t.Rows, row)
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A lock in Redis for the tests of the grader: lock.py FEATURES [FLAW].
+"""A lock in Redis for the tests of the grader and the judge: lock.py FEATURES [FLAW].
 
-The features are capabilities of docs/adapter.md, wake (a release wakes one waiter) and majority (three
-of five Redis). Without a flaw, the lock is right. A flaw is one mistake; the test lists all of them."""
-import json, os, socket, sys, threading, time, urllib.parse, uuid
+The features are capabilities of docs/adapter.md, wake (a release wakes one waiter), majority (three
+of five Redis) and hashed (the name in Redis is a hash of the key). Without a flaw, the lock is right. A flaw is one mistake; the test lists all of them."""
+import hashlib, json, os, socket, sys, threading, time, urllib.parse, uuid
 
 FEATURES = sys.argv[1].split(",")
 FLAW = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -16,7 +16,7 @@ if FLAW == "two-of-five":
     QUORUM = 2
 if FLAW == "first-node-only":
     NODES, QUORUM = NODES[:1], 1
-PROCESS, SKEW = str(uuid.uuid4()), 3600 * (os.getpid() % 2)
+PROCESS, SKEW = str(uuid.uuid4()), 3600 * (os.getpid() % 2) if FLAW == "client-clock" else 0
 writing, locks, idle, local = threading.Lock(), {}, {node: [] for node in NODES}, {"fence": 0}
 
 # KEYS: lock, queue, fence, wake-up   ARGV: id, lease, re-entry, fair, fence
@@ -51,7 +51,7 @@ redis.call('zrem', KEYS[2], ARGV[1])
 redis.call('hdel', KEYS[2] .. ':seen', ARGV[1])
 if ARGV[5] == '1' then return 1 + redis.call('incr', KEYS[3]) end
 return 1
-""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false")
+""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false").replace("1500", "900000" if FLAW == "keeps-the-dead" else "1500")
 RELEASE = """
 if redis.call('hget', KEYS[1], 'id') ~= ARGV[1] then return 0 end
 if redis.call('hincrby', KEYS[1], 'count', -1) > 0 then return 1 end
@@ -63,7 +63,18 @@ if WAKES > 0 then
 end
 return 1
 """.replace("'count', -1", "'count', -9" if FLAW == "forgets-count" else "'count', -1").replace("WAKES", "0" if not WAKE or FLAW == "no-wake-up" else "100" if FLAW == "wakes-all" else "1")
+TIMED = """
+local deadline = redis.call('hget', KEYS[1], 'deadline')
+if deadline and tonumber(deadline) > tonumber(ARGV[2]) then return 0 end
+return redis.call('hset', KEYS[1], 'id', ARGV[1], 'count', 1, 'deadline', ARGV[3]) and 1
+"""
 RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
+
+
+def named(key):
+    if "hashed" in FEATURES:
+        return hashlib.md5(key.encode()).hexdigest()
+    return key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else key
 
 
 def say(line):
@@ -122,10 +133,15 @@ def redis(*command, node=None, using=None):
 class Lock:
     def __init__(self, r):
         self.id, self.owner, self.blocked = r["id"], r["owner"], []
-        key = "all" if FLAW == "one-key" else r["key"] + (PROCESS if FLAW == "lock-per-process" else "")
+        key = "all" if FLAW == "one-key" else named(r["key"]) + (PROCESS if FLAW == "lock-per-process" else "")
         self.keys = ["lock:" + key, "queue:" + key, "fence:" + key, "wake:" + key]
         self.token = PROCESS + ("" if FLAW == "anybody-re-enters" else r["owner"]) if REENTRY else str(uuid.uuid4())
+        if FLAW == "process-token":
+            self.token = PROCESS
+        self.renewals = 0
         self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and not r.get("no_renew")
+        if FLAW == "cuts-lease":
+            self.lease = max(self.lease // 1000 * 1000, 1)
         self.until, self.lost, self.over, self.released = 0, "", threading.Event(), False
         self.fence, self.queued = 0, False
 
@@ -148,7 +164,7 @@ class Lock:
 
     def try_once(self):
         sent = time.monotonic()
-        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock"):
+        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock", "client-time"):
             won = self.try_wrong()
         else:
             fair = int(FAIR and FLAW != "unfair")
@@ -176,6 +192,8 @@ class Lock:
             return redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
         if FLAW == "get-then-set":
             return not redis("EXISTS", lock) and redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
+        if FLAW == "client-time":  # the same in one step, with a right clock on one machine
+            return redis("EVAL", TIMED, 1, lock, self.token, time.time(), time.time() + self.lease / 1000) == 1
         if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) > time.time() + SKEW:
@@ -245,6 +263,9 @@ class Lock:
         while not self.over.wait(0 if stale and self.over.is_set() else self.lease / 3000) or stale:
             if stale and self.over.is_set():
                 time.sleep(self.lease / 3000)
+            self.renewals += 1
+            if FLAW == "stops-renewing" and self.renewals > 10:
+                return
             try:
                 if not self.renewed(not stale) and not stale:
                     return
@@ -304,7 +325,7 @@ def serve(r):
             line = {"answer": "held" if lock.held() else "not_held"}
         else:
             for node in NODES:
-                redis("DEL", "lock:" + r["key"], "queue:" + r["key"], "wake:" + r["key"], node=node)
+                redis("DEL", *(kind + named(r["key"]) for kind in ("lock:", "queue:", "wake:")), node=node)
             line = {"answer": "done"}
     except OSError as why:
         if r["do"] == "acquire":
