@@ -31,13 +31,22 @@ type acquire func(ctx context.Context, key string) (release func(context.Context
 // Card returns an empty card: the lock is no strategy of the service.
 func (acquire) Card() api.Card { return api.Card{} }
 
-// Acquire makes a locks.Locker of the library's lock.
+// Acquire makes a locks.Locker of the library's lock. Some libraries have no wait of their own: a waiter of
+// rueidislock that misses a wake-up would wait for ever.
 func (a acquire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	release, err := a(ctx, r.Key)
+	limited, cancel := context.WithTimeout(ctx, r.Wait)
+	release, err := a(limited, r.Key)
 	if err != nil {
+		defer cancel()
+		if limited.Err() != nil {
+			err = locks.NotAcquired(ctx, r.Key, r.Wait)
+		}
 		return nil, err
 	}
-	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Release: release}), nil
+	return locks.NewLock(ctx, locks.Grant{Key: r.Key, Owner: r.Owner, Release: func(ctx context.Context) error {
+		defer cancel() // the library may end the lock with its context
+		return release(ctx)
+	}}), nil
 }
 
 // peers returns the locks of other libraries, used as their documentation shows. They have the same

@@ -55,7 +55,9 @@ func (b *bench) withoutHTTP(ctx context.Context, name string) (f figures, err er
 			for errs[i] == nil && time.Since(h.Start) < b.length {
 				op := history.Op{Client: i + 1, Qty: 1, Outcome: history.OK, Call: time.Since(h.Start)}
 				order := stock.Order{Product: product, Qty: 1, Owner: rand.Text(), Wait: time.Minute}
-				_, errs[i] = strategies[i%len(strategies)].Deduct(ctx, order)
+				if _, errs[i] = strategies[i%len(strategies)].Deduct(ctx, order); errors.Is(errs[i], locks.ErrNotAcquired) {
+					op.Outcome, op.Reason, errs[i] = history.Refused, history.NotAcquired, nil // it shows as an error
+				}
 				op.Return = time.Since(h.Start)
 				records[i] = append(records[i], op)
 			}
