@@ -100,7 +100,7 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"late-answer", base + ",loss_notice,hashed", "lease-from-answer", "broken"},
 	} {
 		t.Run(test.hazards+" "+test.features+" "+test.flaw, func(t *testing.T) {
-			if strings.Contains(test.features, "hashed") {
+			if strings.Contains(test.features, "hashed") || test.flaw == "" && (test.hazards == "dead-waiter" || test.hazards == "client-clocks") {
 				rigtest.Nightly(t, "TestHazardsOnTrial, TestCommands of ./cli, ./lab/rig")
 			}
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestJudgeWrongLock(t *testing.T) {
 // TestJudgeUsage checks the errors that need no lab.
 func TestJudgeUsage(t *testing.T) {
 	t.Parallel()
-	hello := `echo '{"hello":1,"library":"x","protects":["paus"]}'; cat`
+	hello := `echo '{"hello":1,"library":"x","backends":["redis"],"protects":["paus"]}'; cat`
 	for want, args := range map[string][]string{
 		"the command of the adapter is missing":       {"judge"},
 		"write -- before the command of the adapter":  {"judge", "python3", "lock.py"},
@@ -188,7 +188,7 @@ func TestJudgeUsage(t *testing.T) {
 		"--seeds 0":                                   {"judge", "--seeds", "0", "--", "true"},
 		"the program has ended (exit status 0)":       {"judge", "--", "true"},
 		`hazard "paus" does not exist`:                {"judge", "--", hello},
-		"the hazard session-expiry does not apply":    {"judge", "--hazard", "session-expiry", "--", `echo '{"hello":1,"library":"x"}'; cat`},
+		"the hazard session-expiry does not apply":    {"judge", "--hazard", "session-expiry", "--", `echo '{"hello":1,"library":"x","backends":["redis"]}'; cat`},
 		`line 1 of the program: "hello"`:              {"contract", "--", "echo hello; cat"},
 		`lock "rediss" does not exist; did you mean`:  {"adapter", "rediss"},
 		"LEASE_MS \"soon\": must be a number of mill": {"adapter", "redis"},
@@ -209,7 +209,7 @@ func TestJudgeUsage(t *testing.T) {
 func TestContractMisbehaving(t *testing.T) {
 	rigtest.Nightly(t, "TestBadAnswers of ./locks/adapter")
 	t.Parallel()
-	const hello = `echo '{"hello":1,"library":"x","version":"1","language":"sh"}';`
+	const hello = `echo '{"hello":1,"library":"x","version":"1","language":"sh","backends":["redis"]}';`
 	for name, c := range map[string]struct{ script, want string }{
 		"no answer":             {`cat >/dev/null; sleep 31415`, "no answer"},
 		"a child that lives on": {`sleep 31415 & read a; exit 8`, "exit status 8"},

@@ -117,13 +117,13 @@ func TestRefusals(t *testing.T) {
 		{with(try, "wait=soon"), 400, "wait must be"},
 		{with(try, "send=leave:1&backend=zk"), 409, "No member is inside"},
 
-		{"/dash/course/13-x/run trial=0", 404, "does not exist"},
-		{lesson + "run ", 400, "trial must be"},
-		{lesson + "run trial=99", 400, "trial must be"},
-		{lesson + "run trial=0", 400, "Predict first"},
-		{lesson + "run trial=0&choice=9", 400, "choice must be"},
-		{lesson + "run trial=0&choice=a", 400, "choice must be"},
-		{lesson + "ask trial=99", 400, "trial must be"},
+		{"/dash/course/13-x/run question=0", 404, "does not exist"},
+		{lesson + "run ", 400, "question must be"},
+		{lesson + "run question=99", 400, "question must be"},
+		{lesson + "run question=0", 400, "Predict first"},
+		{lesson + "run question=0&choice=9", 400, "choice must be"},
+		{lesson + "run question=0&choice=a", 400, "choice must be"},
+		{lesson + "ask question=99", 400, "question must be"},
 	} {
 		address, form, _ := strings.Cut(c.request, " ")
 		status, body := send(t, http.MethodPost, address, form, authorized())

@@ -18,7 +18,7 @@ import (
 // TestReport opens the page that `oversell run --html` writes, with eight strategies. It leads with
 // a verdict for each, is accessible, and prints on at most two pages.
 func TestReport(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "lab", "report", "testdata", "results.json"))
+	text, err := os.ReadFile(filepath.Join("..", "view", "report", "testdata", "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

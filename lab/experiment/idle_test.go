@@ -12,14 +12,13 @@ import (
 // TestNothingInjected carries out the hazards that cause a fault, without the fault. No run may have a verdict: a lock
 // that nothing has reached would be called safe.
 func TestNothingInjected(t *testing.T) {
-	t.Parallel()
 	bed := open(t)
 	bed.idle = true
 	// These hazards are what the requests do themselves.
 	faultless := []string{
 		"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "percentiles", "write-behind",
 	}
-	often := []string{"crash", "cutoff", "lost-reply", "operator"}
+	often := []string{"crash", "cutoff", "lost-reply"}
 	for _, e := range All() {
 		if e.Lab != nil || slices.Contains(faultless, e.Hazard) || !rigtest.IsNightly() && !slices.Contains(often, e.Hazard) {
 			continue

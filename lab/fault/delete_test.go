@@ -76,7 +76,7 @@ func TestDeleteLocksOfEtcd(t *testing.T) {
 	expect()
 }
 
-// TestDeleteLocksOfMySQL checks that rows of lock tables are deleted, and the stock is not. Without
+// TestDeleteLocksOfMySQL checks that rows of another program are deleted, and the stock is not. Without
 // such rows, the connections end, and with them their named locks.
 func TestDeleteLocksOfMySQL(t *testing.T) {
 	db, err := sql.Open("mysql", lab.Addresses().MySQL)
@@ -89,16 +89,16 @@ func TestDeleteLocksOfMySQL(t *testing.T) {
 		_, err := holder.ExecContext(t.Context(), statement)
 		return err
 	}
-	must(t, execute("CREATE TABLE IF NOT EXISTS shedlock (name VARCHAR(9))"))
-	must(t, execute("INSERT INTO shedlock VALUES ('held')"))
-	must(t, execute("CREATE TABLE IF NOT EXISTS goods (name VARCHAR(9))"))
-	must(t, execute("INSERT INTO goods VALUES ('kept')"))
+	must(t, execute("CREATE TABLE IF NOT EXISTS leases (name VARCHAR(9))"))
+	must(t, execute("INSERT INTO leases VALUES ('held')"))
+	must(t, execute("CREATE TABLE IF NOT EXISTS db_goods (name VARCHAR(9))"))
+	must(t, execute("INSERT INTO db_goods VALUES ('kept')"))
 	rows := func(table string) (n int) {
 		must(t, db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n))
 		return n
 	}
 	inject(t, fault.DeleteLocks(lab, "mysql"))
-	if locks, goods := rows("shedlock"), rows("goods"); locks != 0 || goods != 1 {
+	if locks, goods := rows("leases"), rows("db_goods"); locks != 0 || goods != 1 {
 		t.Errorf("%d rows in the lock's table and %d in the other, want 0 and 1", locks, goods)
 	}
 	must(t, execute("DO GET_LOCK('held', 0)"))
@@ -106,7 +106,7 @@ func TestDeleteLocksOfMySQL(t *testing.T) {
 	if execute("DO 1") == nil {
 		t.Error("the connection that holds a named lock does not end")
 	}
-	for _, table := range []string{"shedlock", "goods"} {
+	for _, table := range []string{"leases", "db_goods"} {
 		_, err := db.ExecContext(t.Context(), "DROP TABLE "+table)
 		must(t, err)
 	}
