@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,17 +69,7 @@ func known(hazards []string) error {
 // Select selects hazards by their names, with load among them; none means all that apply. It rejects
 // those that do not apply to the lock.
 func (j *Judge) Select(hazards []string) error {
-	var claimed []string
-	for _, p := range j.Lock.Hello.Protects {
-		claimed = append(claimed, string(p))
-	}
-	for _, b := range j.Lock.Hello.Breaks {
-		claimed = append(claimed, string(b.Hazard))
-	}
-	if err := known(claimed); err != nil {
-		return fmt.Errorf("the hello of the adapter: %w", err)
-	}
-	if err := KnownHazards(hazards); err != nil {
+	if err := errors.Join(j.Lock.checkClaims(), KnownHazards(hazards)); err != nil {
 		return err
 	}
 	card := experiment.Card{Card: j.Lock.Hello.Card()}

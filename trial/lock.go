@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -49,7 +50,26 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 		return Lock{}, err
 	}
 	defer program.Close()
-	return Lock{Command: Quoted(words...), Hello: program.Hello(), line: line}, nil
+	lock := Lock{Command: Quoted(words...), Hello: program.Hello(), line: line}
+	if err := lock.checkClaims(); err != nil {
+		return Lock{}, err
+	}
+	return lock, nil
+}
+
+// checkClaims rejects a claim about a hazard that does not exist.
+func (l Lock) checkClaims() error {
+	var claimed []string
+	for _, p := range l.Hello.Protects {
+		claimed = append(claimed, string(p))
+	}
+	for _, b := range l.Hello.Breaks {
+		claimed = append(claimed, string(b.Hazard))
+	}
+	if err := known(claimed); err != nil {
+		return fmt.Errorf("the hello of the adapter: %w", err)
+	}
+	return nil
 }
 
 // Environment returns the variables of this process that the program of a lock gets, wherever it runs: all

@@ -392,7 +392,7 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 	if fences := check.Fences(rec); fences.Verdict == api.Broken {
 		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
-	if p.stopped[holder] == "" && p.ops[holder].Outcome != history.OK {
+	if p.stopped[holder] == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
 		return finding{api.Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
 	}
 	if r.judge != nil {

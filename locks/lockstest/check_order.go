@@ -17,7 +17,7 @@ func inOrder(t *trial) {
 	for i := range calls {
 		r := t.long(key, fmt.Sprintf("waiter-%d", i), t.Workers.Lease)
 		calls[i] = of(i).send(command{Do: doAcquire, Request: r, Step: api.Queued})
-		must(fmt.Sprintf("queue waiter %d", i), calls[i].reached(t.ctx))
+		must(fmt.Sprintf("waiter %d must queue (answer queued) while the lock is held", i), calls[i].reached(t.ctx))
 	}
 	for i, c := range calls {
 		for later, other := range calls[i+1:] {

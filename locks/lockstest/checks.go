@@ -139,7 +139,7 @@ func leaseChecks() []Check {
 		applies: leased, yes: lossNotice,
 	}, {
 		Name: "late-receipt", Says: "the receipt of a sale whose lock expired before its write has a warning",
-		applies: func(c api.Card) bool { return leased(c) && !admitsOverrun(c) }, yes: lateReceipt,
+		applies: func(c api.Card) bool { return leased(c) && !admitsOverrun(c) && !c.SilentRelease }, yes: lateReceipt,
 	}, {
 		Name: "fenced-write", Says: "the fenced write of a holder that was paused past its lease is rejected",
 		applies: fenced, yes: fencedWrite,

@@ -160,6 +160,9 @@ func (p participant) awaitSoon(what string, c *call) reply {
 	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
 	defer cancel()
 	r, err := c.wait(ctx)
+	if ctx.Err() != nil && p.ctx.Err() == nil {
+		fail("%s: it did not get the lock within %v", what, p.Timeout)
+	}
 	must(what, err)
 	return r
 }
