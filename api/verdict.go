@@ -26,15 +26,20 @@ func (v Verdict) In(lang string) string {
 
 // Sign returns a sign for the verdict, for readers who see no colours.
 func (v Verdict) Sign() string {
+	return map[string]string{"safe": "✓", "harm": "✗", "cost": "▲", "doubt": "?"}[v.Class()]
+}
+
+// Class returns the style of the verdict: safe, harm, cost or doubt.
+func (v Verdict) Class() string {
 	switch v {
 	case Holds, Safe:
-		return "✓"
+		return "safe"
 	case Broken, Stalled:
-		return "✗"
+		return "harm"
 	case Aborted, Wasteful:
-		return "▲"
+		return "cost"
 	default:
-		return "?"
+		return "doubt"
 	}
 }
 

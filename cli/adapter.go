@@ -19,7 +19,7 @@ import (
 	"oversell/locks"
 	"oversell/locks/adapter"
 	"oversell/locks/catalog"
-	"oversell/trial"
+	"oversell/trial/process"
 )
 
 // adapterCommand serves a strategy of this program behind the protocol of docs/adapter.md. With it,
@@ -112,7 +112,7 @@ func mysqlURL(dsn string) string {
 func startAdapter(ctx context.Context, s settings) (*adapter.Adapter, error) {
 	lock, err := adapter.Start(ctx, adapter.Shell(s.Adapter, "", s.adapterEnv()), os.Stderr)
 	if err != nil {
-		return nil, fmt.Errorf("--adapter %s: %w", trial.Quoted(s.Adapter), err)
+		return nil, fmt.Errorf("--adapter %s: %w", process.Quoted(s.Adapter), err)
 	}
 	return lock, nil
 }

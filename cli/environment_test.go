@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caarlos0/env/v11"
 	"github.com/go-sql-driver/mysql"
 
 	"oversell/lab/rig"
+	"oversell/trial"
 )
 
 // TestSettingsFromFiles checks that each variable may come from a file, and what a wrong one says.
@@ -162,5 +164,29 @@ func TestTokenInLink(t *testing.T) {
 	values, err := url.ParseQuery(link) // as URLSearchParams in the page does
 	if err != nil || values.Get("token") != token {
 		t.Errorf("%q, %v in %s", values.Get("token"), err, link)
+	}
+}
+
+// TestProgramEnvironment checks that the program of a lock gets no setting of a replica.
+func TestProgramEnvironment(t *testing.T) {
+	params, err := env.GetFieldParams(new(settings))
+	if err != nil || len(params) < 20 {
+		t.Fatalf("%d settings: %v", len(params), err)
+	}
+	for _, p := range params {
+		if p.Key != "" {
+			t.Setenv(p.Key, "x")
+			t.Setenv(p.Key+"_FILE", "x")
+		}
+	}
+	t.Setenv("PYTHONPATH", "x")
+	passed := trial.Environment()
+	for _, p := range params {
+		if p.Key != "" && (slices.Contains(passed, p.Key+"=x") || slices.Contains(passed, p.Key+"_FILE=x")) {
+			t.Errorf("the program of a lock gets %s", p.Key)
+		}
+	}
+	if !slices.Contains(passed, "PYTHONPATH=x") {
+		t.Error("the program of a lock does not get PYTHONPATH")
 	}
 }

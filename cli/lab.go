@@ -19,7 +19,7 @@ import (
 	"oversell/dash"
 	"oversell/lab/load"
 	"oversell/lab/rig"
-	"oversell/trial"
+	"oversell/trial/process"
 	"oversell/view/terminal"
 )
 
@@ -313,5 +313,5 @@ Look into the servers:
   oversell etcdctl get --prefix /
 
 Ctrl-C ends the lab.
-`, addrs.Target, port, trial.Quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
+`, addrs.Target, port, process.Quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
 }

@@ -153,7 +153,7 @@ func commonOutages(r *rig.Rig, names []string) []outage {
 		{name: "server stopped", begin: servers(func(s *rig.Server) error { return s.Stop(context.Background()) }), end: servers(func(s *rig.Server) error { return s.Start(context.Background()) })},
 		{name: "server hangs", begin: servers((*rig.Server).Pause), end: servers((*rig.Server).Resume)},
 		{name: "connection half open", begin: links((*rig.Link).Cut), end: links((*rig.Link).Restore)},
-		{name: "a reply lost", begin: links(func(l *rig.Link) error { return l.LoseReply("") }), end: links((*rig.Link).Restore), ready: true},
+		{name: "a reply lost", begin: links((*rig.Link).LoseReplies), end: links((*rig.Link).Restore), ready: true},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"oversell/lab/suggest"
-	"oversell/trial"
+	"oversell/trial/process"
 )
 
 func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
@@ -154,7 +154,7 @@ func commandLine(cmd *cobra.Command, args []string, without ...string) string {
 			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
 			return
 		}
-		words = append(words, "--"+f.Name, trial.Quoted(strings.Trim(f.Value.String(), "[]")))
+		words = append(words, "--"+f.Name, process.Quoted(strings.Trim(f.Value.String(), "[]")))
 	})
 	return strings.Join(words, " ")
 }

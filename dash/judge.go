@@ -17,6 +17,7 @@ import (
 	"oversell/lab/rig"
 	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/trial/process"
 )
 
 // judgePage puts a lock of the class on trial, and shows each verdict when it is there.
@@ -95,7 +96,7 @@ func (p *judgePage) start(ctx context.Context, req request) error {
 
 // judge runs a trial in a separate lab, as oversell judge does.
 func (p *judgePage) judge(ctx context.Context, command string, selected []string, lang string) (err error) {
-	j := trial.Judge{Seed: 1, Seeds: 1, Command: "oversell judge -- " + trial.Quoted(command)}
+	j := trial.Judge{Seed: 1, Seeds: 1, Command: "oversell judge -- " + process.Quoted(command)}
 	if j.Lock, err = trial.Greet(ctx, command); err == nil {
 		err = j.Select(selected)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
+	"oversell/trial/process"
 )
 
 // Lock is a lock on trial: the program that offers it, and what its hello says.
@@ -38,9 +38,9 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 	}
 	line := words[0]
 	if len(words) > 1 {
-		line = "exec " + Quoted(words...)
+		line = "exec " + process.Quoted(words...)
 	}
-	line = "cd " + Quoted(dir) + " && " + line
+	line = "cd " + process.Quoted(dir) + " && " + line
 	program, err := adapter.Start(ctx, func() *exec.Cmd {
 		cmd := adapter.Shell(line, "", Environment())()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
@@ -50,7 +50,7 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 		return Lock{}, err
 	}
 	defer program.Close()
-	lock := Lock{Command: Quoted(words...), Hello: program.Hello(), line: line}
+	lock := Lock{Command: process.Quoted(words...), Hello: program.Hello(), line: line}
 	if err := lock.checkClaims(); err != nil {
 		return Lock{}, err
 	}
@@ -75,24 +75,13 @@ func (l Lock) checkClaims() error {
 // Environment returns the variables of this process that the program of a lock gets, wherever it runs: all
 // but those that configure a replica or name servers.
 func Environment() []string {
-	ours := strings.Fields("ADAPTER ADDR CA CERT CONNS DRAIN ETCD_AUTH ETCD_ENDPOINTS GOMAXPROCS KEY LAB LAB_TOKEN LEASE " +
-		"MYSQL_DSN MYSQL_URL MYSQL_PUBLIC_KEY MYSQL_READS REDIS_URL REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_SERVERS ZK_SESSION ZK_TLS")
+	ours := strings.Fields("ADAPTER ADDR CONNS DRAIN ETCD_AUTH ETCD_CA ETCD_CERT ETCD_ENDPOINTS ETCD_KEY GOMAXPROCS LAB LAB_TOKEN LEASE " +
+		"MYSQL_CA MYSQL_CERT MYSQL_DSN MYSQL_KEY MYSQL_PUBLIC_KEY MYSQL_READS MYSQL_URL REDIS_URL " +
+		"REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_CA ZK_CERT ZK_KEY ZK_SERVERS ZK_SESSION ZK_TLS")
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE")) || strings.HasPrefix(name, "OTEL_")
 	})
-}
-
-// Quoted returns the words as one line for the shell, each in quotes if it needs them.
-func Quoted(words ...string) string {
-	all := make([]string, len(words))
-	for i, word := range words {
-		all[i] = word
-		if !regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
-			all[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(all, " ")
 }
 
 // needsPostgres reports whether a lab for the lock needs a PostgreSQL, which other labs do not have.

@@ -171,14 +171,10 @@ func (v Report) WriteMarkdown(w io.Writer) error {
 // table returns a Markdown table of the checks.
 func (c Contract) table() string {
 	rows := [][]string{{"check", "result", "claim, and what was found instead"}}
+	words := map[api.Verdict]string{api.Safe: "passed", api.Broken: "**failed**", api.Inconclusive: "inconclusive"}
 	for _, o := range c {
-		result, found := "passed", o.Claimed
-		if o.Inconclusive != "" {
-			result, found = "inconclusive", plain(o.Inconclusive)
-		} else if o.Failed != "" {
-			result, found = "**failed**", o.Claimed+". Found: "+plain(o.Failed)
-		}
-		rows = append(rows, []string{o.Check, result, found})
+		line := CheckLine(o)
+		rows = append(rows, []string{o.Check, words[line.Verdict], plain(line.Text)})
 	}
 	return terminal.Markdown(text.AlignDefault, rows...)
 }

@@ -28,7 +28,7 @@ func TestMarkdown(t *testing.T) {
 		"# \\*x\\* \\# y 1\n",
 		"1 of 2 checks of the contract failed.\n\n| check |",
 		"| keys | passed | the claim |\n",
-		"| fence | **failed** | a rise. Found: a\\|b \\`c\\` |\n",
+		"| fence | **failed** | the lock claims: a rise. The check found: a\\|b \\`c\\` |\n",
 		"| pause --fenced | safe |  | 0 of 2 |  | `x \\| y` |\n",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -60,7 +60,7 @@ func harm(m matrix.Matrix, id string, fenced bool) (run int, broken []string) {
 				continue
 			}
 			run++
-			if matrix.Class(row.Summaries[hazard].Verdict) == "harm" {
+			if row.Summaries[hazard].Verdict.Class() == "harm" {
 				broken = append(broken, "`"+hazard+"`")
 			}
 		}

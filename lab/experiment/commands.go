@@ -26,22 +26,23 @@ type heldCommands struct {
 	nth   int
 	gates []*rig.HeldCommand
 	links []*rig.Link
+	first bool // the lock sent a command, and never the nth
 }
 
-// eachCommand performs an experiment for each command from the nth on. It returns the first run that
-// failed, or otherwise the last one, of each strategy.
-func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.Context, *round) ([]Result, error) {
+// eachCommand performs an experiment for each command from the nth on, until a run is over. It returns the last run of
+// each strategy.
+func eachCommand(from int, over func(api.Verdict) bool, hold func(*Experiment, *heldCommands)) func(context.Context, *round) ([]Result, error) {
 	return func(ctx context.Context, r *round) (results []Result, err error) {
 		for _, s := range r.subjects {
 			last := r.safe(s, 0, nil)
 			last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 			last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
-			for nth := from; nth <= mostCommands && !last.Verdict.Failed(); nth++ {
-				next := r.with(s)
-				hold(&next.Experiment, &heldCommands{nth: nth})
+			for nth := from; nth <= mostCommands && !over(last.Verdict); nth++ {
+				next, held := r.with(s), &heldCommands{nth: nth}
+				hold(&next.Experiment, held)
 				found, err := next.once(ctx)
 				if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); errors.Is(err, errAllSent) {
-					if nth == from && from > 1 && next.sawFirst {
+					if nth == from && from > 1 && held.first {
 						last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 					}
 					break
@@ -56,11 +57,11 @@ func eachCommand(from int, hold func(*Experiment, *heldCommands)) func(context.C
 	}
 }
 
+func decided(v api.Verdict) bool { return v != api.Inconclusive }
+
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
-	if !r.bed.idle {
-		h.links = r.lockLinks()
-	}
+	h.links = r.lockLinks()
 	for _, link := range h.links {
 		gate, err := link.HoldCommand(r.lockText(), h.nth)
 		if err != nil {
@@ -70,14 +71,14 @@ func (h *heldCommands) hold(ctx context.Context, r *round) error {
 	}
 	err := r.resumeToNext(ctx, func() bool { return h.name() != "" })
 	if err == nil && h.name() == "" {
-		err = h.allSent(r)
+		err = h.allSent()
 	}
 	return err
 }
 
 // allSent is the error when the nth command did not come.
-func (h *heldCommands) allSent(r *round) error {
-	r.sawFirst = slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
+func (h *heldCommands) allSent() error {
+	h.first = slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
 	return errAllSent
 }
 
@@ -92,6 +93,9 @@ func (r *round) lockText() string {
 
 // lockLinks returns the links from the holder's replica to the servers of its lock. The round has one strategy.
 func (r *round) lockLinks() []*rig.Link {
+	if r.bed.idle {
+		return nil
+	}
 	service := r.participants[0].Card.lockService()
 	links := r.bed.links(name(r.on[holder]), service)
 	if service == "postgres" {
@@ -126,8 +130,5 @@ func (h *heldCommands) kill(ctx context.Context, r *round) (fault.Heal, error) {
 		return nil, err
 	}
 	heal, err := killReplica(holder)(ctx, r)
-	for _, link := range h.links { // loses the command that was held back
-		err = errors.Join(err, link.Restore())
-	}
-	return heal, err
+	return heal, errors.Join(err, restore(h.links)(ctx)) // loses the command that was held back
 }

@@ -12,7 +12,7 @@ func crashBetween() Experiment {
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
 		step:  "asked", thenAt: "granted", contenderParams: wait(grantBound),
-		perform: eachCommand(2, func(e *Experiment, held *heldCommands) {
+		perform: eachCommand(2, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.kill
 			e.judge = func(p *participant) *finding {
 				if p.ops[contender].Outcome == history.OK {

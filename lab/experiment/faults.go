@@ -48,6 +48,16 @@ func (r *round) onLinks(of func(*rig.Link) fault.Fault, part int, servers ...str
 
 func noHeal(context.Context) error { return nil }
 
+// restore ends all faults of the links.
+func restore(links []*rig.Link) fault.Heal {
+	return func(context.Context) (err error) {
+		for _, link := range links {
+			err = errors.Join(err, link.Restore())
+		}
+		return err
+	}
+}
+
 // injectAll ends the earlier faults if one of them fails. heal ends all faults in reverse order.
 func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
 	var heals []fault.Heal

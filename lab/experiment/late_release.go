@@ -17,7 +17,7 @@ func lateRelease() Experiment {
 			ZH: "分两条命令比较和删除，会解除别人的锁",
 		},
 		step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound), judge: freedForeignLock,
-		perform: eachCommand(1, func(e *Experiment, held *heldCommands) {
+		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.delay
 			e.explain = func(result *Result, _ *participant) {
 				if result.Verdict.Failed() {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ func lostReply() Experiment {
 		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
 		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
 		step:  "asked", holderParams: wait(time.Second), contenderParams: wait(grantBound),
-		perform: eachCommand(1, func(e *Experiment, held *heldCommands) { e.inject = held.loseReply }),
+		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) { e.inject = held.loseReply }),
 		judge: func(p *participant) *finding {
 			waited := p.ops[contender].Waited
 			if p.ops[contender].Outcome == history.OK && waited < Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
@@ -37,9 +36,6 @@ func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, err
 	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.sendAndAwait(ctx, observer, nil)
 	links := r.lockLinks()
-	if r.bed.idle {
-		links = nil
-	}
 	for _, link := range links {
 		gate, err := link.LoseAnswer(r.lockText(), h.nth)
 		if err != nil {
@@ -48,18 +44,13 @@ func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, err
 		h.gates = append(h.gates, gate)
 	}
 	r.span.What, r.span.Who = "lost reply of "+r.participants[0].Card.lockService(), name(r.on[holder])
-	heal := func(context.Context) (err error) {
-		for _, link := range links {
-			err = errors.Join(err, link.Restore())
-		}
-		return err
-	}
+	heal := restore(links)
 	if err := r.bed.replica(r.on[holder]).ResumeAll(ctx); err != nil {
 		return heal, err
 	}
 	r.await(holder)
 	if !slices.ContainsFunc(links, (*rig.Link).HasLostReply) {
-		return heal, h.allSent(r)
+		return heal, h.allSent()
 	}
 	return heal, nil
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/fault"
 	"oversell/lab/history"
 )
 
@@ -61,14 +63,15 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 		return nil, err
 	}
 	defer stop()
-	r.span = history.Span{What: "restarted", Who: "mysql", From: r.bed.since()}
+	from := r.bed.since()
 	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
 	before := r.bed.processes()
-	if err == nil && !r.bed.idle {
-		err = r.bed.restart(ctx, r.bed.backends()...)
+	if err == nil {
+		_, err = r.injectInto(ctx, fault.Restart, r.bed.backends()...)
+		err = errors.Join(err, r.bed.rec.awaitConnected(ctx))
 	}
 	after := r.bed.processes()
-	r.span.To = r.bed.since()
+	r.span = history.Span{What: "restarted", Who: "mysql", From: from, To: r.bed.since()}
 	r.awaitRecovery(ctx, groups)
 	stop()
 	if err != nil {

@@ -184,7 +184,6 @@ type round struct {
 	injectedAt   time.Duration // on the same clock
 	faults       []fault.Fault // that were injected, and must have landed
 	missed       error         // why a fault has not landed
-	sawFirst     bool          // the lock sent a command before the one that was to be held back, and no more
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.

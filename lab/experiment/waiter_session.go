@@ -11,6 +11,7 @@ import (
 	"oversell/lab/backend"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // waiterSession ends the session, or the lease, of a waiter, and with it the place in the queue. The
@@ -53,11 +54,8 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 	_ = within(ctx, Lease, "all waiters have a place", func() bool {
 		now, err := r.bed.places(ctx)
 		own = now.without(before)
-		return err == nil && len(own.nodes)+len(own.leases) >= len(r.participants)
+		return err == nil && own.count() >= len(r.participants)
 	})
-	if len(own.nodes)+len(own.leases) == 0 {
-		r.missed = errors.New("no waiter had a session of its own")
-	}
 	if err := r.endSessions(ctx, own); err != nil {
 		return nil, err
 	}
@@ -71,36 +69,36 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 // endSessions revokes leases in etcd. A session of ZooKeeper has a password, so it is cut off until
 // the server has expired it.
 func (r *round) endSessions(ctx context.Context, own places) error {
-	if r.bed.idle {
-		own = places{}
-	}
 	for _, lease := range own.leases {
+		if r.bed.idle {
+			break
+		}
 		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], lease); err != nil {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.uses("zookeeper") }) {
-		return nil
+	var of []*rig.Link
+	if slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.uses("zookeeper") }) {
+		of = r.bed.links(name(r.on[observer]), "zookeeper")
 	}
-	heal, err := r.injectAll(ctx, cuts(r.bed.links(name(r.on[observer]), "zookeeper"))...)
+	heal, err := r.injectAll(ctx, cuts(of)...)
 	if err != nil {
 		return err
 	}
-	err = sleep(ctx, ZKSession)
-	if r.bed.idle {
-		return err
+	ended := func() bool {
+		now, err := r.bed.places(ctx)
+		left := own.without(now)
+		return err == nil && own.count() > 0 && left.count() == own.count()
 	}
-	expired := func() bool {
-		now, failed := r.bed.places(ctx)
-		return failed == nil && len(own.nodes) == len(own.without(now).nodes)
-	}
-	err = errors.Join(err, eventually(ctx, "the waiter's session has expired", expired), heal(context.WithoutCancel(ctx)))
+	r.missed = within(ctx, 4*ZKSession, "the session of a waiter ends", ended)
 	r.faults = nil // the end of the session is observed, and the cut is over
-	return err
+	return errors.Join(heal(context.WithoutCancel(ctx)), ctx.Err())
 }
 
 // places are the places in queues: nodes of ZooKeeper sessions, and leases of keys in etcd.
 type places struct{ nodes, leases []string }
+
+func (p places) count() int { return len(p.nodes) + len(p.leases) }
 
 func (p places) without(other places) places {
 	return places{

@@ -164,7 +164,7 @@ func TestNamesAndTargets(t *testing.T) {
 		{fault.Restart(replica), "restart", "replica-1"},
 		{fault.Cut(l), "cut from redis-1", "replica-1"},
 		{fault.Reset(l), "reset by redis-1", "replica-1"},
-		{fault.LostReply(l, ""), "lost reply of redis-1", "replica-1"},
+		{fault.LostReplies(l), "lost reply of redis-1", "replica-1"},
 		{fault.ClockJump(redis1, 2*time.Minute), "clock jumps by 2m0s", "redis-1"},
 		{fault.Failover(lab), "failover", "redis-1"},
 	} {

@@ -6,36 +6,36 @@ import (
 	"oversell/lab/fault"
 )
 
-func TestLostReply(t *testing.T) {
+func TestLostAnswer(t *testing.T) {
 	l := link(t, "replica-1", "redis-2")
 	direct := client(t, server(t, "redis-2").Addr())
-	must(t, direct.Set(t.Context(), "n", 41, 0).Err())
+	must(t, direct.Set(t.Context(), "number", 41, 0).Err())
 	bystander, c := client(t, l.Addr()), client(t, l.Addr())
 	if !answers(t, bystander) || !answers(t, c) {
 		t.Fatal("no answer before the fault")
 	}
-	heal := inject(t, fault.LostReply(l, ":42\r\n"))
+	heal := inject(t, fault.LostAnswer(l, "number", 1))
 	if !answers(t, bystander) || !answers(t, c) {
 		t.Error("another reply is lost")
 	}
 	if l.HasLostReply() {
-		t.Error("a reply without the text counts as lost")
+		t.Error("the reply to another command counts as lost")
 	}
-	if n, err := c.Incr(t.Context(), "n").Result(); err == nil {
+	if n, err := c.Incr(t.Context(), "number").Result(); err == nil {
 		t.Errorf("the reply arrives: %d", n)
 	}
 	if !l.HasLostReply() {
 		t.Error("the lost reply is not reported")
 	}
-	if n := direct.Get(t.Context(), "n").Val(); n != "42" {
-		t.Errorf("n is %s: the request was not executed once", n)
+	if n := direct.Get(t.Context(), "number").Val(); n != "42" {
+		t.Errorf("the number is %s: the request was not executed once", n)
 	}
 	if !answers(t, bystander) {
 		t.Error("the other connection does not live on")
 	}
-	// Only one reply is lost: the next reply that contains the text arrives.
-	must(t, direct.Set(t.Context(), "n", 41, 0).Err())
-	if n := c.Incr(t.Context(), "n").Val(); n != 42 {
+	// Only one reply is lost: that to the next command arrives.
+	must(t, direct.Set(t.Context(), "number", 41, 0).Err())
+	if n := c.Incr(t.Context(), "number").Val(); n != 42 {
 		t.Errorf("the second reply: %d", n)
 	}
 	heal()
@@ -46,8 +46,9 @@ func TestLostReply(t *testing.T) {
 	if !answers(t, c) {
 		t.Error("no answer after the heal")
 	}
-	must(t, l.LoseReply("x"))
-	if err := l.LoseReply("x"); err == nil {
+	lose := func() error { _, err := l.LoseAnswer("x", 1); return err }
+	must(t, lose())
+	if err := lose(); err == nil {
 		t.Error("two at a time, no error")
 	}
 	must(t, l.Restore())

@@ -69,14 +69,10 @@ func (l *Link) Reset() error {
 	return l.add("reset", "reset_peer", "upstream", new(toxics.ResetToxic))
 }
 
-// LoseReply drops the next reply that contains text, and ends its connection. The server has
-// executed the request by then. An empty text means any reply, even to a heartbeat.
-func (l *Link) LoseReply(text string) error { return l.lose(&loss{Text: text}) }
-
-// LoseReplies drops the next reply on each open connection, even to a heartbeat, and ends the connection. A client that
-// then connects again loses nothing more.
+// LoseReplies drops the next reply on each open connection, even to a heartbeat, and ends the connection. The server
+// has executed the request by then. A client that then connects again loses nothing more.
 func (l *Link) LoseReplies() error {
-	if err := l.lose(&loss{Each: true}); err != nil {
+	if err := l.lose(new(loss)); err != nil {
 		return err
 	}
 	time.Sleep(100 * time.Millisecond) // Toxiproxy arms the open connections in goroutines of their own
@@ -95,13 +91,13 @@ func (l *Link) lose(what *loss) error {
 	return l.add(lossType, lossType, "downstream", what)
 }
 
-// HasLostReply reports whether a reply of LoseReply or LoseReplies was lost. Restore sets this back.
+// HasLostReply reports whether a reply was lost, by LoseReplies or LoseAnswer. Restore sets this back.
 func (l *Link) HasLostReply() bool {
 	armed := l.armed()
 	return armed != nil && armed.lost.Load()
 }
 
-// armed returns the armed fault of LoseReply or LoseReplies, or nil.
+// armed returns the armed loss, or nil.
 func (l *Link) armed() *loss {
 	l.changing.Lock()
 	defer l.changing.Unlock()

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"sync/atomic"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
@@ -47,12 +46,9 @@ func drain(stub *toxics.ToxicStub) {
 	}
 }
 
-// loss drops the first reply that contains Text, on any connection or, with Each, on each open one. It ends the
-// connection.
+// loss drops a reply, and ends its connection: the first on each connection that is open, or with Gated only the first
+// after the command of gate. Only one client of the link has requests then.
 type loss struct {
-	Text string `json:"text"`
-	Each bool   `json:"each"`
-	// Gated means: the first reply after the command of gate. Only one client of the link has requests then.
 	Gated bool `json:"gated"`
 	gate  atomic.Pointer[commandGate]
 	lost  atomic.Bool
@@ -71,8 +67,7 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 				stub.Close()
 				return
 			}
-			first := armed && (!l.Gated || l.gate.Load().seen()) && bytes.Contains(chunk.Data, []byte(l.Text)) && l.lost.CompareAndSwap(false, true)
-			if first || armed && l.Each {
+			if armed && l.drops() {
 				stub.Close()
 				drain(stub)
 				return
@@ -80,4 +75,12 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 			stub.Output <- chunk
 		}
 	}
+}
+
+func (l *loss) drops() bool {
+	if l.Gated {
+		return l.gate.Load().seen() && l.lost.CompareAndSwap(false, true)
+	}
+	l.lost.Store(true)
+	return true
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -129,4 +131,16 @@ func (t *tail) Write(text []byte) (int, error) {
 		_, _ = t.to.Write(text) // an error must not end the program
 	}
 	return len(text), nil
+}
+
+// Quoted returns the words as one line for the shell, each in quotes if it needs them.
+func Quoted(words ...string) string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = word
+		if !regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(word) {
+			all[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(all, " ")
 }

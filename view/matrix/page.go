@@ -167,7 +167,7 @@ func (r Row) link(hazard string, results []experiment.Result) link {
 		return link{}
 	}
 	s := r.Summaries[hazard]
-	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + string(s.Verdict), Class: Class(s.Verdict)}
+	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + string(s.Verdict), Class: s.Verdict.Class()}
 	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict)
 	switch s.agreement() {
 	case "agrees":

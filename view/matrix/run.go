@@ -30,7 +30,7 @@ type Run struct {
 // RunOf describes a run in a language, en or zh. The id must be unique on the page.
 func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	run = Run{
-		ID: id, Class: Class(r.Verdict), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
+		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
 		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
 	}
 	tables := []terminal.Table{figuresTable(r.Figures, lang)}

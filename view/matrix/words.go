@@ -34,20 +34,6 @@ func wordsOf(v api.Verdict) verdictWords {
 	return verdictWords{verdict: v, sentence: "%[1]s: " + string(v), zh: "%[1]s：" + string(v)}
 }
 
-// Class returns the CSS class of a verdict: harm, cost, safe or doubt.
-func Class(v api.Verdict) string {
-	switch {
-	case v == api.Broken || v == api.Stalled:
-		return "harm"
-	case v.Failed():
-		return "cost"
-	case v == api.Safe:
-		return "safe"
-	default:
-		return "doubt"
-	}
-}
-
 // Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
 func Agreement(r experiment.Result) string { return agreement(r.Claim, r.Verdict, r.Agrees()) }
 
