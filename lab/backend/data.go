@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func FlushRedis(ctx context.Context, url string) (keys int64, err error) {
 }
 
 // DeleteMySQLLocks deletes the rows of all tables of locks: ours, and all that another program has made. It returns
-// the number of deleted rows.
+// the number of deleted rows. A row that a transaction has locked stays.
 func DeleteMySQLLocks(ctx context.Context, dsn string) (rows int64, err error) {
 	return executeAll(ctx, dsn, "SELECT CONCAT('DELETE FROM `', table_name, '`') FROM information_schema.tables "+
 		"WHERE table_schema = DATABASE() AND (table_name REGEXP 'lock|queue' OR table_name NOT REGEXP '^(db|goose)_')")
@@ -45,15 +46,18 @@ func KillMySQLConnections(ctx context.Context, dsn string) (connections int64, e
 func executeAll(ctx context.Context, dsn, list string) (changed int64, err error) {
 	err = WithMySQL(dsn, func(db *sql.DB) error {
 		db.SetMaxOpenConns(1) // all statements have the same CONNECTION_ID
+		if _, err := db.ExecContext(ctx, "SET innodb_lock_wait_timeout = 1"); err != nil {
+			return err
+		}
 		statements, err := texts(ctx, db, list)
 		if err != nil {
 			return err
 		}
 		for _, statement := range statements {
 			result, err := db.ExecContext(ctx, statement)
-			// A connection has ended by itself, or is just ending: MariaDB then has forgotten whose it is.
-			const noSuchThread, notOwner = 1094, 1095
-			if refused := new(mysql.MySQLError); errors.As(err, &refused) && (refused.Number == noSuchThread || refused.Number == notOwner) {
+			// A row is locked; or a connection has ended by itself, or is just ending: MariaDB then has forgotten whose it is.
+			const lockWait, noSuchThread, notOwner = 1205, 1094, 1095
+			if refused := new(mysql.MySQLError); errors.As(err, &refused) && slices.Contains([]uint16{lockWait, noSuchThread, notOwner}, refused.Number) {
 				continue
 			}
 			if err != nil {

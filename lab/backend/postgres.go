@@ -2,51 +2,66 @@ package backend
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"regexp"
-	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// serverVersion is the parameter that PostgreSQL reports at the begin of a session:
-// https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-ASYNC
-var serverVersion = regexp.MustCompile(`server_version\x00([^\x00]+)\x00`)
+// PostgresVersion returns the version of the PostgreSQL at the URL.
+func PostgresVersion(ctx context.Context, at string) (version string, err error) {
+	err = onPostgres(ctx, at, func(conn *pgx.Conn) error {
+		version = conn.PgConn().ParameterStatus("server_version")
+		return nil
+	})
+	return version, err
+}
 
-// PostgresVersion returns the version of the PostgreSQL at the URL, which asks for the password in clear text.
-func PostgresVersion(ctx context.Context, at string) (string, error) {
-	u, err := url.Parse(at)
+func onPostgres(ctx context.Context, at string, do func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, at)
 	if err != nil {
-		return "", err
+		return err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	begin := "user\x00" + u.User.Username() + "\x00database\x00" + strings.TrimPrefix(u.Path, "/") + "\x00\x00"
-	head := binary.BigEndian.AppendUint32(nil, uint32(len(begin)+8)) //nolint:gosec // short
-	head = binary.BigEndian.AppendUint32(head, 3<<16)                // the version of the protocol
-	password, _ := u.User.Password()
-	head = append(head, begin...)
-	// The password waits until the server asks for it.
-	head = append(head, 'p')
-	head = binary.BigEndian.AppendUint32(head, uint32(len(password)+5)) //nolint:gosec // short
-	if _, err := conn.Write(append(head, password+"\x00"...)); err != nil {
-		return "", err
-	}
-	var answer []byte
-	for {
-		part := make([]byte, 4096)
-		n, err := conn.Read(part)
-		answer = append(answer, part[:n]...)
-		if found := serverVersion.FindSubmatch(answer); found != nil {
-			return string(found[1]), nil
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return do(conn)
+}
+
+// DeletePostgresRows deletes the rows of all tables, which are those of locks. It returns how many there were. A row
+// that a transaction has locked stays.
+func DeletePostgresRows(ctx context.Context, at string) (rows int64, err error) {
+	err = onPostgres(ctx, at, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "SET lock_timeout = '1s'"); err != nil {
+			return err
 		}
+		found, _ := conn.Query(ctx, "SELECT format('DELETE FROM %I.%I', schemaname, tablename) FROM pg_tables "+
+			"WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")
+		statements, err := pgx.CollectRows(found, pgx.RowTo[string]) // this also returns an error of Query
 		if err != nil {
-			return "", fmt.Errorf("it answered %q: %w", answer, err) // such as an error while it starts
+			return err
 		}
-	}
+		for _, statement := range statements {
+			deleted, err := conn.Exec(ctx, statement)
+			const lockNotAvailable = "55P03"
+			if refused := new(pgconn.PgError); errors.As(err, &refused) && refused.Code == lockNotAvailable {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+			rows += deleted.RowsAffected()
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// EndPostgresSessions ends all other sessions of the URL's user. This frees their row locks and their advisory locks.
+// It returns the number of these sessions.
+func EndPostgresSessions(ctx context.Context, at string) (sessions int64, err error) {
+	err = onPostgres(ctx, at, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "+
+			"WHERE usename = current_user AND pid <> pg_backend_pid()").Scan(&sessions)
+	})
+	return sessions, err
 }

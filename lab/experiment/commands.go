@@ -61,7 +61,7 @@ func decided(v api.Verdict) bool { return v != api.Inconclusive }
 
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
-	h.links = r.lockLinks()
+	h.links = r.lockLinks(holder)
 	for _, link := range h.links {
 		gate, err := link.HoldCommand(r.lockText(), h.nth)
 		if err != nil {
@@ -91,15 +91,15 @@ func (r *round) lockText() string {
 	return ""
 }
 
-// lockLinks returns the links from the holder's replica to the servers of its lock. The round has one strategy.
-func (r *round) lockLinks() []*rig.Link {
+// lockLinks returns the links from the replica of a role to the servers of its lock. The round has one strategy.
+func (r *round) lockLinks(part int) []*rig.Link {
 	if r.bed.idle {
 		return nil
 	}
 	service := r.participants[0].Card.lockService()
-	links := r.bed.links(name(r.on[holder]), service)
+	links := r.bed.links(name(r.on[part]), service)
 	if service == "postgres" {
-		links = append(links, r.bed.links(name(r.on[holder]), "pgbouncer")...)
+		links = append(links, r.bed.links(name(r.on[part]), "pgbouncer")...)
 	}
 	return links
 }

@@ -118,7 +118,7 @@ func All() []Experiment {
 		failover(), failoverSentinel(), failoverCluster(),
 		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
 		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),
-		lostReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(),
+		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(), waiterReset(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),
 		galera(), twoMasters(), staleRead(), writeBehind(),

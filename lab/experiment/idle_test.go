@@ -9,40 +9,76 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// TestNothingInjected carries out the hazards that cause a fault, without the fault. No run may have a verdict: a lock
-// that nothing has reached would be called safe.
+// These hazards are what the requests do themselves.
+var uninjected = []string{ //nolint:gochecknoglobals // constant
+	"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "percentiles", "write-behind",
+}
+
+// TestNothingInjected carries out the hazards that cause a fault, without the fault, on strategies of each backend. No
+// run may have a verdict: a lock that nothing has reached would be called safe.
 func TestNothingInjected(t *testing.T) {
 	bed := open(t)
-	bed.idle = true
-	// These hazards are what the requests do themselves.
-	faultless := []string{
-		"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "percentiles", "write-behind",
-	}
 	often := []string{"crash", "cutoff", "lost-reply"}
 	for _, e := range All() {
-		if e.Lab != nil || slices.Contains(faultless, e.Hazard) || !rigtest.IsNightly() && !slices.Contains(often, e.Hazard) {
+		if !rigtest.IsNightly() && !slices.Contains(often, e.Hazard) {
 			continue
 		}
-		t.Run(e.Hazard, func(t *testing.T) {
-			var subjects []Subject
-			for name := range verdicts[e.Hazard] {
-				id, fenced := strings.CutSuffix(name, " --fenced")
-				i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == id })
-				subjects = append(subjects, Subject{Card: bed.cards[i], Fenced: fenced})
+		var subjects []Subject
+		add := func(c Card, fenced bool) {
+			if !slices.ContainsFunc(subjects, func(s Subject) bool { return s.Card.ID == c.ID && s.Fenced == fenced }) {
+				subjects = append(subjects, Subject{Card: c, Fenced: fenced})
 			}
-			if len(subjects) == 0 {
-				t.Skip("applies only to a lock on trial")
+		}
+		for name := range verdicts[e.Hazard] {
+			id, fenced := strings.CutSuffix(name, " --fenced")
+			add(bed.cards[slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == id })], fenced)
+		}
+		for _, service := range anyServer {
+			i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.Locker && c.lockService() == service && e.AppliesTo(c) })
+			if i >= 0 && rigtest.IsNightly() {
+				add(bed.cards[i], false)
 			}
-			results, err := e.carryOut(t.Context(), bed, subjects, 1)
-			bed.rec.forget()
-			if err != nil || len(results) != len(subjects) {
-				t.Fatalf("%d results, want %d: %v", len(results), len(subjects), err)
-			}
-			for _, r := range results {
-				if r.Verdict != api.Inconclusive {
-					t.Errorf("%s: %q, though nothing was injected: %s", r.Name(), r.Verdict, r.Why.EN)
+		}
+		idle(t, bed, e, subjects)
+	}
+}
+
+// TestNothingInjectedOnTrial does the same for locks of other programs, on each backend.
+func TestNothingInjectedOnTrial(t *testing.T) {
+	rigtest.Nightly(t, "TestNothingInjected of ./lab/experiment")
+	for _, lock := range []string{"redis", "redlock", "zk", "etcd", "db-row", "get-lock"} {
+		t.Run(lock, func(t *testing.T) {
+			cfg := Config(servers.Config().Binary, "token")
+			cfg.ReplicaArgs = append(cfg.ReplicaArgs, "--adapter", cfg.Binary+" adapter "+lock)
+			bed := openOn(t, rigtest.Start(t, cfg))
+			onTrial := bed.cards[slices.IndexFunc(bed.cards, Card.onTrial)]
+			for _, e := range All() {
+				if e.AppliesTo(onTrial) {
+					idle(t, bed, e, []Subject{{Card: onTrial}})
 				}
 			}
 		})
 	}
+}
+
+// idle carries out an experiment without its fault.
+func idle(t *testing.T, bed *Testbed, e Experiment, subjects []Subject) {
+	t.Helper()
+	if e.Lab != nil || len(subjects) == 0 || slices.Contains(uninjected, e.Hazard) {
+		return
+	}
+	t.Run(e.Hazard, func(t *testing.T) {
+		bed.idle = true
+		defer func() { bed.idle = false }()
+		results, err := e.carryOut(t.Context(), bed, subjects, 1)
+		bed.rec.forget()
+		if err != nil || len(results) != len(subjects) {
+			t.Fatalf("%d results, want %d: %v", len(results), len(subjects), err)
+		}
+		for _, r := range results {
+			if r.Verdict != api.Inconclusive {
+				t.Errorf("%s: %q, though nothing was injected: %s", r.Name(), r.Verdict, r.Why.EN)
+			}
+		}
+	})
 }

@@ -28,7 +28,7 @@ func lateAnswer() Experiment {
 // has a verdict. An acquisition may have several commands.
 func (h *heldCommands) delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
 	const delay = 2 * Lease / 3
-	links := r.lockLinks()
+	links := r.lockLinks(holder)
 	for _, link := range links {
 		if err := link.Delay(delay); err != nil {
 			return nil, err

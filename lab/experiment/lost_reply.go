@@ -31,11 +31,11 @@ func lostReply() Experiment {
 	}
 }
 
-// loseReply loses the answer to the nth command of the holder's acquisition.
+// loseReply loses the answer to the nth command of the holder's acquisition, or of its release.
 func (h *heldCommands) loseReply(ctx context.Context, r *round) (fault.Heal, error) {
 	// Load scripts and create directories first: only the acquisition's answer must be lost.
 	r.sendAndAwait(ctx, observer, nil)
-	links := r.lockLinks()
+	links := r.lockLinks(holder)
 	for _, link := range links {
 		gate, err := link.LoseAnswer(r.lockText(), h.nth)
 		if err != nil {

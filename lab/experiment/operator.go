@@ -34,9 +34,9 @@ func operatorAtWrite() Experiment {
 	return e
 }
 
-// inServer selects locks that are kept in a server where deleteLocks finds them.
+// inServer selects locks that are kept in a server, where deleteLocks finds them.
 func inServer(c Card) bool {
-	return c.Locker && c.Scope != api.ScopeProcess && !c.uses("postgres")
+	return c.Locker && c.Scope != api.ScopeProcess
 }
 
 // deletedTogether runs strategies on MySQL one by one: see clearLockTables.
@@ -49,7 +49,11 @@ func deletedTogether(s Subject) string {
 
 // clearLockTables deletes the rows of other runs. Later rows show that the lock is kept in a table.
 func clearLockTables(ctx context.Context, r *round) error {
-	_, err := backend.DeleteMySQLLocks(ctx, r.bed.Rig.Addresses().MySQL)
+	at := r.bed.Rig.Addresses()
+	_, err := backend.DeleteMySQLLocks(ctx, at.MySQL)
+	if err == nil && at.Postgres != "" {
+		_, err = backend.DeletePostgresRows(ctx, at.Postgres)
+	}
 	return err
 }
 

@@ -40,7 +40,7 @@ func renewalReply() Experiment {
 // loseRenewal loses one answer on each link to the lock's servers, and waits until one is lost. The holder is stopped
 // and has its lock, so what its replica sends to these servers is a renewal.
 func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
-	links, text := r.lockLinks(), r.lockText()
+	links, text := r.lockLinks(holder), r.lockText()
 	if text != "" && r.participants[0].Card.lockService() == "mysql" {
 		text = "UPDATE " // a renewal of ours names the row by its number
 	}

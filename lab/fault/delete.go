@@ -8,10 +8,10 @@ import (
 	"oversell/lab/rig"
 )
 
-// DeleteLocks deletes the data of all locks in a service: redis, zookeeper, etcd or mysql. It uses
+// DeleteLocks deletes the data of all locks in a service: redis, zookeeper, etcd, mysql or postgres. It uses
 // its own connections, like an operator with the server's command line. All Redis servers lose all
-// keys, ZooKeeper loses the nodes of all sessions, and etcd all keys. MySQL loses the rows of all lock
-// tables. If they have no rows, MySQL ends all connections, and with them the locks of sessions and
+// keys, ZooKeeper loses the nodes of all sessions, and etcd all keys. MySQL and PostgreSQL lose the
+// rows of all lock tables. If they have no rows, all connections end, and with them the locks of sessions and
 // transactions. Nothing restores the data, so Heal does nothing.
 func DeleteLocks(r *rig.Rig, service string) Fault {
 	deleted := int64(0)
@@ -55,6 +55,11 @@ func deleteLocks(ctx context.Context, at rig.Addresses, service string) (deleted
 			return rows, err
 		}
 		return backend.KillMySQLConnections(ctx, at.MySQL)
+	case "postgres":
+		if rows, err := backend.DeletePostgresRows(ctx, at.Postgres); err != nil || rows > 0 {
+			return rows, err
+		}
+		return backend.EndPostgresSessions(ctx, at.Postgres)
 	}
 	return 0, fmt.Errorf("no service %q", service)
 }

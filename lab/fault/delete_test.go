@@ -77,7 +77,7 @@ func TestDeleteLocksOfEtcd(t *testing.T) {
 }
 
 // TestDeleteLocksOfMySQL checks that rows of another program are deleted, and the stock is not. Without
-// such rows, the connections end, and with them their named locks.
+// such rows that no transaction has locked, the connections end, and with them their locks.
 func TestDeleteLocksOfMySQL(t *testing.T) {
 	db, err := sql.Open("mysql", lab.Addresses().MySQL)
 	must(t, err)
@@ -102,9 +102,12 @@ func TestDeleteLocksOfMySQL(t *testing.T) {
 		t.Errorf("%d rows in the lock's table and %d in the other, want 0 and 1", locks, goods)
 	}
 	must(t, execute("DO GET_LOCK('held', 0)"))
+	must(t, execute("INSERT INTO leases VALUES ('locked')"))
+	must(t, execute("BEGIN"))
+	must(t, execute("DELETE FROM leases"))
 	inject(t, fault.DeleteLocks(lab, "mysql"))
 	if execute("DO 1") == nil {
-		t.Error("the connection that holds a named lock does not end")
+		t.Error("the connection that holds a named lock and a row lock does not end")
 	}
 	for _, table := range []string{"leases", "db_goods"} {
 		_, err := db.ExecContext(t.Context(), "DROP TABLE "+table)

@@ -17,6 +17,13 @@ func LostAnswer(l *rig.Link, text string, nth int) Fault {
 	return lost(l, func() error { _, err := l.LoseAnswer(text, nth); return err })
 }
 
+// Disconnect ends each open connection of a link. A client can connect again at once.
+func Disconnect(l *rig.Link) Fault {
+	f := lost(l, l.Disconnect)
+	f.Name, f.landed = "connections to "+l.To()+" end", unless(l.HasLostReply, "no connection was open")
+	return f
+}
+
 func lost(l *rig.Link, arm func() error) Fault {
 	return Fault{
 		Name:   "lost reply of " + l.To(),

@@ -71,8 +71,14 @@ func (l *Link) Reset() error {
 
 // LoseReplies drops the next reply on each open connection, even to a heartbeat, and ends the connection. The server
 // has executed the request by then. A client that then connects again loses nothing more.
-func (l *Link) LoseReplies() error {
-	if err := l.lose(new(loss)); err != nil {
+func (l *Link) LoseReplies() error { return l.loseOnOpen(new(loss)) }
+
+// Disconnect ends each open connection, as a proxy or a firewall that forgets them does. A client that then connects
+// again loses nothing more.
+func (l *Link) Disconnect() error { return l.loseOnOpen(&loss{Now: true}) }
+
+func (l *Link) loseOnOpen(what *loss) error {
+	if err := l.lose(what); err != nil {
 		return err
 	}
 	time.Sleep(100 * time.Millisecond) // Toxiproxy arms the open connections in goroutines of their own
@@ -91,7 +97,7 @@ func (l *Link) lose(what *loss) error {
 	return l.add(lossType, lossType, "downstream", what)
 }
 
-// HasLostReply reports whether a reply was lost, by LoseReplies or LoseAnswer. Restore sets this back.
+// HasLostReply reports whether a reply was lost, by LoseReplies or LoseAnswer, or a connection by Disconnect. Restore sets this back.
 func (l *Link) HasLostReply() bool {
 	armed := l.armed()
 	return armed != nil && armed.lost.Load()

@@ -1,11 +1,14 @@
 package rig_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"oversell/lab/backend"
 	"oversell/lab/rig"
@@ -38,6 +41,7 @@ func TestPostgres(t *testing.T) {
 			}
 		}
 	}
+	deletesLocks(t, r.Addresses().Postgres)
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
@@ -64,4 +68,37 @@ func segments(t *testing.T) (left []string) {
 		}
 	}
 	return left
+}
+
+// deletesLocks checks that an operator deletes the rows of each table, but not one that a transaction has locked, and
+// that the end of the sessions frees it.
+func deletesLocks(t *testing.T, url string) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	must(err)
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	_, err = conn.Exec(t.Context(), `CREATE TABLE "my locks" (name text); INSERT INTO "my locks" VALUES ('a'), ('b')`)
+	must(err)
+	if rows, err := backend.DeletePostgresRows(t.Context(), url); rows != 2 || err != nil {
+		t.Errorf("%d rows are deleted, want 2: %v", rows, err)
+	}
+	for _, statement := range []string{`INSERT INTO "my locks" VALUES ('c')`, `BEGIN`, `SELECT * FROM "my locks" FOR UPDATE`} {
+		_, err = conn.Exec(t.Context(), statement)
+		must(err)
+	}
+	if rows, err := backend.DeletePostgresRows(t.Context(), url); rows != 0 || err != nil {
+		t.Errorf("%d rows are deleted, want none, because it is locked: %v", rows, err)
+	}
+	if sessions, err := backend.EndPostgresSessions(t.Context(), url); sessions == 0 || err != nil {
+		t.Errorf("%d sessions are ended: %v", sessions, err)
+	}
+	if rows, err := backend.DeletePostgresRows(t.Context(), url); rows != 1 || err != nil {
+		t.Errorf("%d rows are deleted after the end of the session, want 1: %v", rows, err)
+	}
 }

@@ -47,9 +47,11 @@ func drain(stub *toxics.ToxicStub) {
 }
 
 // loss drops a reply, and ends its connection: the first on each connection that is open, or with Gated only the first
-// after the command of gate. Only one client of the link has requests then.
+// after the command of gate. Only one client of the link has requests then. With Now, it ends each open connection
+// without waiting for a reply.
 type loss struct {
 	Gated bool `json:"gated"`
+	Now   bool `json:"now"`
 	gate  atomic.Pointer[commandGate]
 	lost  atomic.Bool
 	over  atomic.Bool // connections that open from now on lose nothing
@@ -58,6 +60,12 @@ type loss struct {
 // Pipe implements [toxics.Toxic].
 func (l *loss) Pipe(stub *toxics.ToxicStub) {
 	armed := !l.over.Load()
+	if armed && l.Now {
+		l.lost.Store(true)
+		stub.Close()
+		drain(stub)
+		return
+	}
 	for {
 		select {
 		case <-stub.Interrupt:

@@ -95,7 +95,7 @@ func Difference(r experiment.Result) api.Text {
 // Cause explains a run. A timeline shows the cause of a lost update, or what prevented it.
 func Cause(r experiment.Result, lang string) string {
 	switch r.Hazard {
-	case "polling", "herd", "late-release", "crash-between": // the timeline shows neither requests nor commands
+	case "polling", "herd", "late-release", "crash-between", "release-reply": // the timeline shows neither requests nor commands
 		return r.Why.In(lang)
 	}
 	line := timeline.Of(r.Recording).In(lang)
