@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"oversell/lab/experiment"
 	"oversell/lab/rig/rigtest"
 	"oversell/trial"
 )
@@ -120,31 +122,71 @@ func TestHazardsOnTrial(t *testing.T) {
 	}
 }
 
-// TestContractFindsFlaws checks that a contract names the flaw of a lock, and that the same lock without it passes.
+// TestContractFindsFlaws checks that a contract names a flaw. TestJudgeFlaws has more of them.
 func TestContractFindsFlaws(t *testing.T) {
 	t.Parallel()
 	lock, err := filepath.Abs("testdata/grade/lock.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const features = "lease,lease_per_request,renewal"
-	for flaw, check := range map[string]string{
-		"": "", "process-token": "same-process", "cuts-lease": "lease-length", "ignores-case": "names", "cuts-names": "names", "stops-renewing": "renewal",
-	} {
-		t.Run(flaw, func(t *testing.T) {
-			if flaw != "" && flaw != "process-token" {
-				rigtest.Nightly(t, "TestFlaws of ./locks/lockstest")
-			}
-			t.Parallel()
-			with := features
-			if check == "same-process" || check == "lease-length" { // these let a lease end
-				with = "lease,lease_per_request"
-			}
-			text, status := judge(t, "contract", "-q", "--", "python3", lock, with, flaw)
-			if flaw == "" && status != 0 || flaw != "" && (status != 1 || !strings.Contains(text, "✗ "+check)) {
-				t.Errorf("status %d, want a failure of %q:\n%s", status, check, text)
-			}
-		})
+	text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request", "process-token")
+	if status != 1 || !strings.Contains(text, "✗ same-process") {
+		t.Errorf("status %d:\n%s", status, text)
+	}
+}
+
+// TestJudgeFlaws puts each flawed lock on trial, with plain and with hashed names: a check or a hazard that the judge
+// finds to fail must be one that names the flaw. TestHazardsOnTrial and TestGrade judge locks without a flaw.
+func TestJudgeFlaws(t *testing.T) {
+	rigtest.Nightly(t, "TestHazardsOnTrial, TestContractFindsFlaws of ./cli")
+	t.Parallel()
+	lock, err := filepath.Abs("testdata/grade/lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const base = "lease,lease_per_request"
+	flawed := append(wrongLocks(),
+		submission{"", base, "client-time", []string{"client-clocks"}},
+		submission{"", base + ",renewal,fairness", "keeps-the-dead", []string{"dead-waiter"}},
+		submission{"", base, "process-token", []string{"same-process"}},
+		submission{"", base, "cuts-lease", []string{"lease-length"}},
+		submission{"", base, "ignores-case", []string{"names"}},
+		submission{"", base, "cuts-names", []string{"names"}},
+		submission{"", base + ",renewal", "stops-renewing", []string{"renewal"}},
+		submission{"", base + ",renewal,wake", "sleeps-through", []string{"waiter-reset"}},
+		submission{"", base + ",renewal", "release-keeps-renewing", []string{"release-reply"}})
+	for _, s := range flawed {
+		for _, hashed := range []string{"", ",hashed"} {
+			t.Run(s.flaw+hashed, func(t *testing.T) {
+				t.Parallel()
+				hazards := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { _, is := experiment.Of(name); return !is })
+				if len(hazards) == 0 {
+					hazards = []string{"race"}
+				}
+				got, text, status := judged(t, "--hazard", strings.Join(hazards, ","), "--", "python3", lock, s.features+hashed, s.flaw)
+				var found []string
+				for _, c := range got.Contract {
+					if c.Failed != "" {
+						found = append(found, c.Check)
+					}
+				}
+				for _, row := range got.Rows {
+					for hazard, summary := range row.Summaries {
+						if summary.Verdict.Failed() {
+							found = append(found, hazard)
+						}
+					}
+				}
+				names := s.names
+				if slices.Contains(hazards, "replica-race") || s.flaw == "anybody-re-enters" {
+					names = append(names, "time-out", "release") // with a second holder, which these checks see first
+				}
+				if !slices.ContainsFunc(found, func(name string) bool { return slices.Contains(names, name) }) {
+					t.Errorf("status %d, found %v, want one of %v:\n%s", status, found, names, text)
+				}
+				t.Logf("%s%s: %v", s.flaw, hashed, found)
+			})
+		}
 	}
 }
 

@@ -104,6 +104,18 @@ func (r *round) lockLinks(part int) []*rig.Link {
 	return links
 }
 
+// injectOnLock injects a fault into each link from the replica of a role to the servers of its lock.
+func (r *round) injectOnLock(ctx context.Context, part int, of func(*rig.Link) fault.Fault) (fault.Heal, error) {
+	var faults []fault.Fault
+	for _, link := range r.lockLinks(part) {
+		faults = append(faults, of(link))
+	}
+	if len(faults) == 0 {
+		r.missed = errors.New("there is no link to a server of the lock")
+	}
+	return r.injectAll(ctx, faults...)
+}
+
 // name returns the name of a command that is held back, or "".
 func (h *heldCommands) name() string {
 	for _, gate := range h.gates {

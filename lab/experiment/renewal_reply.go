@@ -40,28 +40,20 @@ func renewalReply() Experiment {
 // loseRenewal loses one answer on each link to the lock's servers, and waits until one is lost. The holder is stopped
 // and has its lock, so what its replica sends to these servers is a renewal.
 func loseRenewal(ctx context.Context, r *round) (fault.Heal, error) {
-	links, text := r.lockLinks(holder), r.lockText()
-	if text != "" && r.participants[0].Card.lockService() == "mysql" {
+	service, text := r.participants[0].Card.lockService(), r.lockText()
+	if text != "" && service == "mysql" {
 		text = "UPDATE " // a renewal of ours names the row by its number
 	}
-	var each []fault.Fault
-	for _, link := range links {
-		switch r.participants[0].Card.lockService() {
-		case "zookeeper", "etcd": // their renewals are heartbeats
-			each = append(each, fault.LostReplies(link))
-		default:
-			each = append(each, fault.LostAnswer(link, text, 1))
+	heal, err := r.injectOnLock(ctx, holder, func(l *rig.Link) fault.Fault {
+		if service == "zookeeper" || service == "etcd" { // their renewals are heartbeats
+			return fault.LostReplies(l)
 		}
-	}
-	return r.awaitLostReply(ctx, links, each)
-}
-
-func (r *round) awaitLostReply(ctx context.Context, links []*rig.Link, faults []fault.Fault) (fault.Heal, error) {
-	heal, err := r.injectAll(ctx, faults...)
+		return fault.LostAnswer(l, text, 1)
+	})
 	if err != nil {
 		return nil, err
 	}
-	lost := func() bool { return slices.ContainsFunc(links, (*rig.Link).HasLostReply) }
+	lost := func() bool { return slices.ContainsFunc(r.lockLinks(holder), (*rig.Link).HasLostReply) }
 	_ = within(ctx, 2*Lease, "the answer to a renewal is lost", lost) // otherwise the fault has not landed
 	return heal, ctx.Err()
 }

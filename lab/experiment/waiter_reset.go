@@ -27,11 +27,7 @@ func waiterReset() Experiment {
 			if err := sleep(ctx, look); err != nil {
 				return err
 			}
-			var faults []fault.Fault
-			for _, link := range r.lockLinks(contender) {
-				faults = append(faults, fault.Disconnect(link))
-			}
-			_, err := r.injectAll(ctx, faults...)
+			_, err := r.injectOnLock(ctx, contender, fault.Disconnect)
 			return err
 		},
 		judge: func(p *participant) *finding {

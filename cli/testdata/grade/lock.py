@@ -72,9 +72,8 @@ RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call(
 
 
 def named(key):
-    if "hashed" in FEATURES:
-        return hashlib.md5(key.encode()).hexdigest()
-    return key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else key
+    key = key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else key
+    return hashlib.md5(key.encode()).hexdigest() if "hashed" in FEATURES else key
 
 
 def say(line):
