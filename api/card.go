@@ -43,7 +43,8 @@ type Card struct {
 	Reentrant bool `json:"reentrant"`
 	// Fenced means that each grant has a fencing token, higher than all earlier tokens of the key.
 	Fenced bool `json:"fenced"`
-	// SeveralLocks means that a sale holds locks of several keys, which a cluster may keep on several masters.
+	// SeveralLocks means that a sale holds locks of several keys. It may name more of them. A cluster may keep them on
+	// several masters.
 	SeveralLocks bool `json:"several_locks,omitempty"`
 	// Unrepeatable means that a sale draws at random, or that each try has another effect: the same order of
 	// messages can end in another way, so it cannot be explored.

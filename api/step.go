@@ -12,6 +12,7 @@ type Step string
 const (
 	Asked    Step = "asked"    // the request asks for the lock
 	Queued   Step = "queued"   // the request is in the backend's queue, if it has one
+	Part     Step = "part"     // the request has some of several named locks, and asks for the next
 	Granted  Step = "granted"  // the request holds the lock
 	Read     Step = "read"     // the request has read the count
 	Writing  Step = "writing"  // the request has verified the lock, and writes next

@@ -43,7 +43,7 @@ type params struct {
 	err    error
 }
 
-var checkLockParams = []string{"strategy", "product", "qty", "hold", "outside", "wait", "lease", "fenced", "nested"} //nolint:gochecknoglobals // constant
+var checkLockParams = []string{"strategy", "product", "qty", "hold", "outside", "wait", "lease", "fenced", "nested", "also"} //nolint:gochecknoglobals // constant
 
 // newParams rejects unknown and repeated names: a misspelt "strategy" must not select the default.
 func newParams(r *http.Request, known []string) *params {
@@ -148,14 +148,33 @@ func (p *params) boolean(name string) bool {
 	return text == "true"
 }
 
+// words reads up to most words, separated by commas.
+func (p *params) words(name string, most int) (words []string) {
+	text := p.text(name, "")
+	if text == "" && !p.values.Has(name) {
+		return nil
+	}
+	if words = strings.Split(text, ","); len(words) > most {
+		p.fail(name, text, api.Textf("up to %d names, separated by commas", "至多 %d 个名字，用逗号分隔", most))
+	}
+	for _, word := range words {
+		p.checkWord(name, word)
+	}
+	return words
+}
+
 // word reads a text that is safe in all backends' keys. It is mandatory if otherwise is empty.
 func (p *params) word(name, otherwise string) string {
 	text := p.text(name, otherwise)
+	p.checkWord(name, text)
+	return text
+}
+
+func (p *params) checkWord(name, text string) {
 	strange := strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameLetters, r) })
 	if strange || text == "" || len(text) > maxName || text == "." || text == ".." {
 		p.fail(name, text, api.Textf("1 to %d letters, digits, dots, _ or -, and not only . or ..", "1 到 %d 个字母、数字、点、_ 或 -，不能只是 . 或 ..", maxName))
 	}
-	return text
 }
 
 // header reads a word from a mandatory header. The word may be in quotes.
@@ -195,6 +214,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		Lease:   p.lease(),
 		Fenced:  p.boolean("fenced"),
 		Nested:  p.boolean("nested"),
+		Also:    p.words("also", 8),
 		Owner:   s.newOwner(),
 	}
 	strategy := s.strategy(p, "none")
@@ -209,6 +229,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	}{
 		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, api.Text{EN: "has no fencing tokens", ZH: "没有栅栏令牌"}},
 		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, api.Text{EN: "is not a lock", ZH: "不是锁"}},
+		{"also", o.Also != nil, func(c api.Card) bool { return c.SeveralLocks }, api.Text{EN: "has one lock for each sale", ZH: "一次销售只有一把锁"}},
 		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, api.Text{EN: "has no lease per request", ZH: "不支持按请求设置租期"}},
 	} {
 		if card := strategy.Card(); option.wanted && !option.supported(card) {

@@ -34,7 +34,11 @@ func TestBadInput(t *testing.T) {
 		{"strategy=zk&lease=5s", "lease", "db-row, db-row-fair, redis-setnx-expire"},
 		{"strategy=mutex&fenced=true", "fenced", "db-row, db-row-fair, redis, redis-fair"},
 		{"strategy=redis&fenced=yes", "fenced", "true or false"},
-		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, outside, wait, lease, fenced, nested"},
+		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, outside, wait, lease, fenced, nested, also"},
+		{"strategy=redis&also=a,b", "also", "redis-multi, redis-multi-servers, zk-multi"},
+		{"strategy=redis-multi&also=a,,b", "also", "1 to"},
+		{"strategy=redis-multi&also=", "also", "1 to"},
+		{"strategy=redis-multi&also=1,2,3,4,5,6,7,8,9", "also", "up to 8 names"},
 		{"strategy=version&nested=true", "nested", "mutex, db-row"},
 		{"strategy=redis&strategy=none", "strategy", "once"},
 	} {

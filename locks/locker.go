@@ -23,6 +23,8 @@ type Locker interface {
 // Request asks for the lock of a key.
 type Request struct {
 	Key string
+	// Also names further locks, which a lock of several keys acquires together with Key.
+	Also []string
 	// Owner names the request. The Owner that holds a Reentrant lock can acquire it again.
 	Owner string
 	// Wait limits the time until the grant. 0 means one try.

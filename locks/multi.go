@@ -28,7 +28,7 @@ func (m *multi) Card() api.Card { return m.card }
 
 func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()
-	own, sorted := m.inOrder(r.Key)
+	own, sorted := m.inOrder(r)
 	var subLocks []*Lock
 	for _, key := range sorted {
 		h, err := m.inner.Acquire(ctx, Request{
@@ -37,6 +37,9 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		})
 		if err == nil {
 			subLocks = append(subLocks, h)
+			if len(r.Also) > 0 && len(subLocks) < len(sorted) {
+				Trace(ctx, api.Part, r.Key, r.Owner, 0)
+			}
 			// DANGER: a lock that is held already may be lost during the wait for the next lock.
 			for _, held := range subLocks {
 				if lost := held.Verify(); lost != nil {
@@ -52,9 +55,12 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return join(ctx, r, own, subLocks), nil
 }
 
-func (m *multi) inOrder(key string) (own string, sorted []string) {
-	keys := m.keys(key)
-	return keys[0], slices.Compact(slices.Sorted(slices.Values(keys)))
+func (m *multi) inOrder(r Request) (own string, sorted []string) {
+	var keys []string
+	for _, name := range append(slices.Clone(r.Also), r.Key) {
+		keys = append(keys, m.keys(name)...)
+	}
+	return m.keys(r.Key)[0], slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
 // join makes one Lock of the sub-locks, which go on to renew their own leases. The joined Lock is lost
@@ -81,7 +87,7 @@ func releaseAll(ctx context.Context, subLocks []*Lock) error {
 }
 
 func (m *multi) Clear(ctx context.Context, key string) error {
-	_, sorted := m.inOrder(key)
+	_, sorted := m.inOrder(Request{Key: key})
 	for _, part := range sorted {
 		if err := m.inner.Clear(ctx, part); err != nil {
 			return err

@@ -85,6 +85,23 @@ func (s *shelf) wantLog(t *testing.T, want ...string) {
 	}
 }
 
+// TestMultiAlso checks that named keys are locked too, in the sorted order, and that each but the last is a step.
+func TestMultiAlso(t *testing.T) {
+	s, steps := newShelf(), 0
+	ctx := locks.WithTracer(t.Context(), func(_ context.Context, e api.Event) {
+		if e.Step == api.Part && e.Key == "order" {
+			steps++
+		}
+	})
+	r := ask("owner", 0)
+	r.Also = []string{"warehouse", "cart"}
+	l := locks.Multi(api.Card{ID: "named"}, s, func(key string) []string { return []string{key} })
+	if h, err := l.Acquire(ctx, r); err != nil || h.Fence() != 2 || steps != 2 {
+		t.Errorf("%v, %d steps, want fence 2 of the order, and 2 steps", err, steps)
+	}
+	s.wantLog(t, "+cart", "+order", "+warehouse")
+}
+
 // several returns a Multi that locks the given keys, whatever key a request names.
 func several(l locks.Locker, keys ...string) locks.Locker {
 	return locks.Multi(api.Card{ID: "several"}, l, func(string) []string { return keys })

@@ -36,6 +36,8 @@ type Order struct {
 	Wait, Lease time.Duration
 	// Fenced means that the row rejects the write if a later holder has registered its fence.
 	Fenced bool
+	// Also names further locks that the sale needs, in the order of the request.
+	Also []string
 	// Nested makes the sale acquire its lock twice, like a method that calls another locked method.
 	Nested bool
 }

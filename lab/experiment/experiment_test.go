@@ -62,7 +62,7 @@ var verdicts = map[string]map[string]api.Verdict{
 	"replica-race":   {"none": api.Broken, "mutex": api.Broken, "for-update": api.Safe, "version": api.Safe, "db-row": api.Safe, "redis": api.Safe, "redlock": api.Safe, "zk": api.Safe},
 	"early-release":  {"mutex-in-tx": api.Broken, "for-update": api.Safe},
 	"cas-storm":      {"version": api.Wasteful, "redis-stock": api.Safe},
-	"deadlock":       {"share-mode": api.Wasteful, "zk-multi": api.Safe},
+	"deadlock":       {"share-mode": api.Wasteful, "zk-multi": api.Safe, "redis-multi-servers": api.Safe},
 	"crash":          {"redis-setnx": api.Stalled, "redis-setnx-expire": api.Stalled, "redis": api.Safe, "zk": api.Safe, "for-update": api.Safe},
 	"overrun":        {"redis-lua": api.Broken, "redis-watchdog": api.Safe},
 	"foreign-unlock": {"redis-expire": api.Broken, "redis-lua": api.Safe},

@@ -19,7 +19,7 @@ func productAndWarehouse(key string) []string {
 
 func multiCard() api.Card {
 	return card(api.Card{
-		ID: "zk-multi", Source: "4.6.4",
+		ID: "zk-multi", Source: "4.6.4", SeveralLocks: true,
 		// Fair stays false: the first waiter for the product may be the second for the warehouse.
 		Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "ZooKeeper, several paths together", ZH: "ZooKeeper 联锁（MultiLock）"},
