@@ -97,15 +97,14 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"dead-waiter", base + ",renewal,fairness", "", "safe"},
 		{"dead-waiter", base + ",renewal,fairness", "keeps-the-dead", "stalled"},
 		{"waiter-reset,release-reply", base + ",renewal,wake", "", "safe"},
-		{"waiter-reset", base + ",renewal,wake", "sleeps-through", "stalled"},
-		{"release-reply", base + ",renewal", "release-keeps-renewing", "stalled"},
+		{"waiter-reset,release-reply", base + ",renewal,wake", "keeps-after-errors", "stalled"},
 		{"crash-between,late-release,late-answer", base + ",loss_notice,hashed", "", "safe"},
 		{"crash-between", base + ",hashed", "setnx-expire", "stalled"},
 		{"late-release", base + ",hashed", "get-then-del", "broken"},
 		{"late-answer", base + ",loss_notice,hashed", "lease-from-answer", "broken"},
 	} {
 		t.Run(test.hazards+" "+test.features+" "+test.flaw, func(t *testing.T) {
-			if strings.Contains(test.features, "hashed") || test.flaw == "" && (test.hazards == "dead-waiter" || test.hazards == "client-clocks") {
+			if strings.Contains(test.features, "hashed") || test.flaw == "" && !strings.Contains(test.hazards, "crash-between") && test.hazards != "partition" {
 				rigtest.Nightly(t, "TestHazardsOnTrial, TestCommands of ./cli, ./lab/rig")
 			}
 			t.Parallel()

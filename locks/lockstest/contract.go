@@ -38,7 +38,7 @@ func isBasic(c Check) bool { return slices.Contains(basic(), c.Name) }
 const atOnce = 4
 
 // Contract runs all checks that apply to the card, without a test: first the basic checks, one by
-// one, and then the others. It ends at the first basic check that fails. Each check may take limit.
+// one, then the others, and last the busy ones, one by one. It ends at the first basic check that fails. Each check may take limit.
 // Contract leaves out the checks that stop backends, and those for which skip returns true. It
 // calls report after each check, from one goroutine at a time.
 func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(CheckResult)) error {
@@ -56,20 +56,30 @@ func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(C
 		}
 	}
 	reporting, slots := sync.Mutex{}, make(chan struct{}, atOnce)
+	run := func(c Check) {
+		o := c.outcome(ctx, cfg, limit)
+		reporting.Lock()
+		defer reporting.Unlock()
+		if ctx.Err() == nil {
+			report(o)
+		}
+	}
 	var all sync.WaitGroup
 	for _, c := range chosen[max(0, others):] {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			o := c.outcome(ctx, cfg, limit)
-			reporting.Lock()
-			defer reporting.Unlock()
-			if ctx.Err() == nil {
-				report(o)
-			}
-		})
+		if !c.Busy {
+			all.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				run(c)
+			})
+		}
 	}
 	all.Wait()
+	for _, c := range chosen[max(0, others):] {
+		if c.Busy && ctx.Err() == nil {
+			run(c)
+		}
+	}
 	return context.Cause(ctx)
 }
 

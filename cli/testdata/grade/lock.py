@@ -234,7 +234,7 @@ class Lock:
             try:
                 redis("BLPOP", self.keys[3], "%.3f" % rest, using=self.blocked)
             except OSError:
-                if FLAW == "sleeps-through":
+                if FLAW in ("sleeps-through", "keeps-after-errors"):
                     self.over.wait(max(0, end - time.monotonic()))
                     return
                 if not self.over.is_set():
@@ -297,8 +297,10 @@ class Lock:
             say({"id": self.id, "answer": "lost", "why": self.lost or "the lease has ended"})
 
     def release(self):
-        if FLAW == "release-keeps-renewing":
+        if FLAW in ("release-keeps-renewing", "keeps-after-errors"):
             done = redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
+            if WAKE:
+                redis("RPUSH", self.keys[3], 1)
             self.over.set()  # not after an error
             return done
         self.over.set()
