@@ -2,8 +2,11 @@ package lockstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"oversell/stock"
 )
 
 const (
@@ -14,13 +17,17 @@ const (
 )
 
 // unlessStalled repeats a failed check if this process got no CPU for longer than limit. Without
-// CPU, a holder cannot renew its lease in time and loses the lock, which is no bug of the lock.
+// CPU, a holder cannot renew its lease in time and loses the lock, which is no bug of the lock. A check that met an
+// unavailable backend is repeated, too: a program that starts on a busy machine may answer too late at first.
 func unlessStalled(ctx context.Context, limit time.Duration, check func() error) error {
 	for i := 1; ; i++ {
 		stalled := longestStall(ctx)
 		err := check()
 		longest := stalled()
-		if err == nil || longest <= limit || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || longest <= limit && !errors.Is(err, stock.ErrUnavailable) {
+			return err
+		}
+		if i == attempts && longest <= limit {
 			return err
 		}
 		if i == attempts {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"oversell/stock"
 )
 
 // TestUnlessStalled checks that a failed check is repeated only if the process stalled during the
-// check. No check may run more than attempts times.
+// check, or a backend was unavailable. No check may run more than attempts times.
 func TestUnlessStalled(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, c := range []struct {
@@ -18,6 +20,8 @@ func TestUnlessStalled(t *testing.T) {
 		{"passes at once", 0, []error{nil}},
 		{"fails on a calm machine", time.Hour, []error{wrong}},
 		{"fails once on one that stood still", 0, []error{wrong, nil}},
+		{"is unavailable at first", time.Hour, []error{stock.ErrUnavailable, nil}},
+		{"is unavailable each time", time.Hour, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}},
 		{"fails each time", 0, []error{wrong, wrong, wrong}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
