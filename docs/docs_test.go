@@ -322,3 +322,20 @@ func TestTableHeadings(t *testing.T) {
 		t.Errorf("only %d headings were found", seen)
 	}
 }
+
+// TestJMeterProperties checks that the document names each property that a plan reads.
+func TestJMeterProperties(t *testing.T) {
+	t.Parallel()
+	plans, err := filepath.Glob("jmeter/*.jmx")
+	if err != nil || len(plans) < 5 {
+		t.Fatalf("%d plans: %v", len(plans), err)
+	}
+	text := read(t, "docs/jmeter.md")
+	for _, plan := range plans {
+		for _, property := range regexp.MustCompile(`__P\((\w+)`).FindAllStringSubmatch(read(t, plan), -1) {
+			if !strings.Contains(text, "`"+property[1]+"`") {
+				t.Errorf("jmeter.md does not name %s, which %s reads", property[1], filepath.Base(plan))
+			}
+		}
+	}
+}

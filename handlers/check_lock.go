@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -28,13 +29,15 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		err = locks.Work(c.Request.Context(), order.Outside)
 	}
 	if err == nil {
+		var tries atomic.Int64
 		watch := stock.Watch{
-			Step: s.steps(card.ID), Lock: s.lockEvents(card.ID),
+			Step: s.steps(card.ID), Lock: s.lockEvents(card.ID, &tries),
 			Commands: s.failpoints.record(card.ID, api.Key(order.Product), order.Owner),
 		}
 		end := s.addSpans(c.Request.Context(), card.ID, &watch)
 		receipt, err = strategy.Deduct(stock.WithWatch(c.Request.Context(), watch), order)
 		end()
+		receipt.Retries = max(receipt.Retries, int(tries.Load()))
 	}
 	lang, warning := requestLanguage(c), api.Text{}
 	if s.checks.alone() {
@@ -85,12 +88,18 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang str
 	}
 }
 
-// lockEvents returns the function that counts what happens to the locks of the strategy, see lockMetrics.
-func (s *Service) lockEvents(strategy string) func(stock.LockEvent, error) {
-	if counters, ok := s.metrics.locks[strategy]; ok {
-		return counters.count
+// lockEvents returns the function that counts what happens to a lock of the strategy, see lockMetrics, and how often
+// its request tries again.
+func (s *Service) lockEvents(strategy string, tries *atomic.Int64) func(stock.LockEvent, error) {
+	counters := s.metrics.locks[strategy]
+	return func(what stock.LockEvent, err error) {
+		switch {
+		case what == stock.LockRetried:
+			tries.Add(1)
+		case counters != nil:
+			counters.count(what, err)
+		}
 	}
-	return nil
 }
 
 // steps returns the function that receives the steps of a request, or nil if neither a listener of /events nor a

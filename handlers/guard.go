@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"oversell/api"
 	"oversell/locks"
@@ -44,7 +45,7 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 // guarded runs work under the lock named id. A failed release gives a warning, not an error.
 func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning api.Text, err error) {
 	watch := stock.WatchOf(ctx)
-	watch.Lock = s.lockEvents(id)
+	watch.Lock = s.lockEvents(id, new(atomic.Int64))
 	defer s.addSpans(ctx, id, &watch)()
 	ctx = stock.WithWatch(ctx, watch)
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)

@@ -37,7 +37,7 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry:     prometheus.NewRegistry(),
 		requests:     counter("requests", "Deductions by strategy and outcome.", "strategy", "outcome"),
-		retries:      counter("retries", "Attempts that failed because another request wrote first.", "strategy"),
+		retries:      counter("retries", "Attempts that failed because another request wrote first, or had the lock.", "strategy"),
 		primitives:   counter("primitives", "Requests for a primitive by backend and outcome.", "primitive", "backend", "outcome"),
 		acquisitions: counter("lock_acquisitions", "Attempts to acquire a lock, by outcome: granted, or why not.", "strategy", "outcome"),
 		renewals:     counter("lock_renewals", "Renewals of a lease: renewed, not_held (the lock was gone), or unanswered.", "strategy", "outcome"),

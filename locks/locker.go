@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
-	"oversell/api"
-
 	"github.com/google/uuid"
+
+	"oversell/api"
+	"oversell/stock"
 )
 
 // Locker grants a key to one owner at a time. Its card (the description with its claims) names the
@@ -76,6 +77,9 @@ func Await(ctx context.Context, r Request, began time.Time, d time.Duration, wak
 	case <-timer.C:
 	case <-ctx.Done():
 		return NotAcquired(ctx, r.Key, r.Wait)
+	}
+	if watch := stock.WatchOf(ctx).Lock; watch != nil {
+		watch(stock.LockRetried, nil)
 	}
 	return nil
 }

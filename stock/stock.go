@@ -53,7 +53,7 @@ type Receipt struct {
 	// Waited is the time until the lock was acquired. Held is the time in the critical section, and
 	// Pooled is the wait for a database connection. These times do not overlap.
 	Waited, Held, Pooled time.Duration
-	// Retries counts the attempts that failed because another request wrote first.
+	// Retries counts the attempts that failed because another request wrote first, or had the lock.
 	Retries int
 	// Warning is set if the sale succeeded, but the lock was then found lost or could not be released.
 	Warning api.Text

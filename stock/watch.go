@@ -14,14 +14,14 @@ type Watch struct {
 	// Statement is called when a statement begins, with its text without the arguments. It returns a
 	// function that is called when the statement ends.
 	Statement func(ctx context.Context, query string) (end func(error))
-	// Lock is called with what happens to a lock of the request after its grant, in any goroutine. It must
+	// Lock is called with what happens to a lock of the request, after its grant in any goroutine. It must
 	// not wait.
 	Lock func(LockEvent, error)
 	// Commands records the commands that the request sends to its backends.
 	Commands *Commands
 }
 
-// LockEvent is what happens to a lock after its grant.
+// LockEvent is what happens to a lock.
 type LockEvent int
 
 const (
@@ -33,6 +33,8 @@ const (
 	LockLost
 	// LockReleasing comes before the release is sent.
 	LockReleasing
+	// LockRetried comes before the grant, each time that the request tries again.
+	LockRetried
 )
 
 type watchKey struct{}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -73,27 +74,18 @@ func span(ops []history.Op) (first, last time.Duration) {
 	return first, last
 }
 
-// fairness returns Jain's index of the clients' progress: sum(x)^2 / (n sum(x^2)). It counts until
-// the first client finishes its loops, because slow clients catch up later, or else to the last
-// answer. The index is 1 if all clients progressed equally, and 1/n if only one did. Clients before
-// their start in a ramp-up count as without progress. With fewer than ten loops the index is not
-// meaningful. In an open loop, it shows how evenly the connections were used.
+// fairness returns Jain's index of the clients' progress: sum(x)^2 / (n sum(x^2)). It looks when half of all answers
+// have come, because in the end all clients have the same number of them. The index is 1 if all clients progressed
+// equally, and 1/n if only one did. Clients before their start in a ramp-up count as without progress. With one loop it
+// means nothing, and is 0. In an open loop, it shows how evenly the connections were used.
 func fairness(h history.History) float64 {
-	done, finished := map[int]int{}, map[int]time.Duration{}
-	_, until := span(h.Ops)
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		done[op.Client]++
-		finished[op.Client] = max(finished[op.Client], op.Return)
+	if h.Loops == 1 {
+		return 0
 	}
-	for client, n := range done {
-		if n >= h.Loops {
-			until = min(until, finished[client])
-		}
-	}
+	answers := slices.SortedFunc(slices.Values(h.Ops), func(a, b history.Op) int { return cmp.Compare(a.Return, b.Return) })
 	progress := make([]float64, max(h.Clients, 1))
-	for i := range h.Ops {
-		if op := &h.Ops[i]; op.Return <= until && op.Client <= len(progress) {
+	for _, op := range answers[:(len(answers)+1)/2] {
+		if op.Client <= len(progress) {
 			progress[op.Client-1]++
 		}
 	}

@@ -52,8 +52,8 @@ func closedColumns() []column {
 		stock(number("Sold", func(r measure.Result) int { return r.Sold })),
 		{head: "Remaining", cell: remaining, stock: true},
 		{head: "Lost updates", cell: lostUpdates, stock: true, alarm: func(r measure.Result) bool { return r.LostUpdates != 0 }},
-		stock(number("Retries", func(r measure.Result) int { return r.Retries })),
-		stock(figure("Fairness", "%.2f", func(r measure.Result) float64 { return r.Fairness })),
+		{head: "Retries", cell: unlessZero("%.0f", func(r measure.Result) float64 { return float64(r.Retries) }), stock: true},
+		{head: "Fairness", cell: unlessZero("%.2f", func(r measure.Result) float64 { return r.Fairness }), stock: true},
 	}
 }
 
@@ -62,6 +62,16 @@ func sampled(r measure.Result, format string, value float64) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, value)
+}
+
+// unlessZero leaves a cell empty whose figure means nothing: no request has tried again, or each client had one loop.
+func unlessZero(format string, of func(measure.Result) float64) func(measure.Result) string {
+	return func(r measure.Result) string {
+		if of(r) == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, of(r))
+	}
 }
 
 func label(r measure.Result) string {
