@@ -18,18 +18,18 @@ func names(t *trial) {
 		if (end[0] == ":Case" || end[0] == ":blank") && t.Card.Backends[min(1, len(t.Card.Backends)-1)] == "mysql" {
 			continue
 		}
-		h, err := mine.once(key+end[0], "holder")
+		h, err := mine.once(key+end[0], "holder", t.Timeout)
 		if err != nil {
 			if errors.Is(err, locks.ErrNotAcquired) {
 				fail("the free key %q: %w", key+end[0], err)
 			}
 			continue
 		}
-		_, err = other.once(key+end[0], "contender")
+		_, err = other.once(key+end[0], "contender", 0)
 		if err == nil {
 			fail("two requests hold the key %q", key+end[0])
 		}
-		next, err := other.once(key+end[1], "another")
+		next, err := other.once(key+end[1], "another", t.Timeout)
 		if errors.Is(err, locks.ErrNotAcquired) {
 			fail("the lock of the key %q blocks the key %q", key+end[0], key+end[1])
 		} else if err == nil {
@@ -51,7 +51,7 @@ func (p participant) holdAll(key string) {
 	}
 	calls := make([]*call, count)
 	for i := range calls {
-		calls[i] = p.begin(p.long(fmt.Sprintf("%s-%d", key, i), "holder", 0))
+		calls[i] = p.begin(p.long(fmt.Sprintf("%s-%d", key, i), "holder", p.Timeout))
 	}
 	blocked := 0
 	for _, c := range calls {

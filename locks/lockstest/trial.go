@@ -203,9 +203,9 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
-// once tries once for a key, without a repetition after an error: a lock may refuse the key.
-func (p participant) once(key, owner string) (heldLock, error) {
-	c := p.begin(p.long(key, owner, 0))
+// once asks for a key, without a repetition after an error: a lock may refuse the key.
+func (p participant) once(key, owner string, wait time.Duration) (heldLock, error) {
+	c := p.begin(p.long(key, owner, wait))
 	answer := p.await(c)
 	return heldLock{p, c, answer.Fence, answer.Took}, answer.err()
 }
@@ -216,8 +216,14 @@ func (p participant) mustFindFree(key, owner string) {
 	p.acquire("the key must be free", p.long(key, owner, p.Timeout)).mustRelease()
 }
 
+// mustFindFreeNow acquires the key at once. A lock of another program may have no single try: then its adapter ends a
+// short wait, which may be too short on a busy machine. It gets half of a lease.
 func (p participant) mustFindFreeNow(key, owner string) {
-	p.acquire("the key must be free at once", p.long(key, owner, 0)).mustRelease()
+	wait := time.Duration(0)
+	if p.Card.Family == "adapter" {
+		wait = p.Lease / 2
+	}
+	p.acquire("the key must be free at once", p.long(key, owner, wait)).mustRelease()
 }
 
 func (p participant) mustNotAcquire(what, key, owner string) {
