@@ -23,10 +23,11 @@ var errAllSent = errors.New("the lock sends fewer commands")
 
 // heldCommands holds back the nth command that each server of the lock receives from the holder's replica.
 type heldCommands struct {
-	nth   int
-	gates []*rig.HeldCommand
-	links []*rig.Link
-	first bool // the lock sent a command, and never the nth
+	nth     int
+	gates   []*rig.HeldCommand
+	links   []*rig.Link
+	first   bool // the lock sent a command, and never the nth
+	refused bool // the lock was not granted because of late answers
 }
 
 // eachCommand performs an experiment for each command from the nth on, until a run is over. It returns the last run of
@@ -37,6 +38,7 @@ func eachCommand(from int, over func(api.Verdict) bool, hold func(*Experiment, *
 			last := r.safe(s, 0, nil)
 			last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 			last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
+			refused := false
 			for nth := from; nth <= mostCommands && !over(last.Verdict); nth++ {
 				next, held := r.with(s), &heldCommands{nth: nth}
 				hold(&next.Experiment, held)
@@ -49,7 +51,10 @@ func eachCommand(from int, over func(api.Verdict) bool, hold func(*Experiment, *
 				} else if err != nil {
 					return results, fmt.Errorf("%s, command %d: %w", s.Name(), nth, err)
 				}
-				last = found[0]
+				last, refused = found[0], held.refused
+			}
+			if refused && !decided(last.Verdict) {
+				last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
 			}
 			results = append(results, last)
 		}
@@ -78,8 +83,12 @@ func (h *heldCommands) hold(ctx context.Context, r *round) error {
 
 // allSent is the error when the nth command did not come.
 func (h *heldCommands) allSent() error {
-	h.first = slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
+	h.first = h.sawCommand()
 	return errAllSent
+}
+
+func (h *heldCommands) sawCommand() bool {
+	return slices.ContainsFunc(h.gates, func(g *rig.HeldCommand) bool { return g.Count() > 0 })
 }
 
 // lockText is part of each command of our strategies. A program may send any names, but nothing else runs on a

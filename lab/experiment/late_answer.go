@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
+	"oversell/lab/history"
 )
 
 // lateAnswer delays the answer to the holder's acquisition, and holds back all later commands of its
@@ -19,7 +20,7 @@ func lateAnswer() Experiment {
 			EN: "a holder that counts its lease from the answer writes after the end of the lease",
 			ZH: "从应答算起租期的持有者，在租期结束之后写入",
 		},
-		step: "asked", thenAt: "read", holderParams: wait(2 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
+		step: "asked", thenAt: "read", holderParams: wait(3 * Lease), contenderParams: wait(grantBound), lapse: pauseLapse(),
 		perform: eachCommand(1, decided, func(e *Experiment, held *heldCommands) { e.inject = held.delayAnswer }),
 	}
 }
@@ -33,14 +34,17 @@ func (h *heldCommands) delayAnswer(ctx context.Context, r *round) (fault.Heal, e
 		if err := link.Delay(delay); err != nil {
 			return nil, err
 		}
-		if _, err := link.HoldCommand(r.lockText(), h.nth+1); err != nil {
+		gate, err := link.HoldCommand(r.lockText(), h.nth+1)
+		if err != nil {
 			return nil, err
 		}
+		h.gates = append(h.gates, gate)
 	}
 	r.span.What, r.span.Who = "answer delayed", name(r.on[holder])
 	err := r.resumeToNext(ctx, never)
 	if isClosed(r.participants[0].ended[holder]) || len(links) == 0 {
 		r.missed = errors.New("the holder did not acquire the lock while its answers were late")
+		h.refused = h.sawCommand() && r.participants[0].ops[holder].Outcome == history.Refused
 	}
 	return restore(links), err // before the holder goes on, which must not wait for its release
 }
