@@ -48,13 +48,13 @@ func redisCommand(data []byte) (length int, name string) {
 }
 
 // statementName returns the first word of a statement. A statement on the stock is the sale's, not the lock's, and
-// those that set up a connection lock nothing.
-func statementName(text []byte) string {
+// the others, which set up a connection or belong to the sale's transaction, lock nothing.
+func statementName(text []byte, others ...string) string {
 	if bytes.Contains(text, []byte("db_stock")) {
 		return ""
 	}
 	word := strings.ToUpper(string(regexp.MustCompile(`[A-Za-z]{2,}`).Find(text)))
-	if slices.Contains([]string{"SET", "USE", "SHOW", "BEGIN", "START", "COMMIT", "ROLLBACK"}, word) {
+	if slices.Contains(others, word) {
 		return ""
 	}
 	return word
@@ -74,7 +74,7 @@ func mysqlStatement(data []byte) (length int, name string) {
 	case data[3] != 0 || length == head: // the log-in
 		return length, ""
 	case data[head] == query:
-		return length, statementName(data[head+1 : length])
+		return length, statementName(data[head+1:length], "SET", "USE", "SHOW", "BEGIN", "START", "COMMIT", "ROLLBACK")
 	case data[head] == execute:
 		return length, "EXECUTE"
 	}
@@ -91,7 +91,7 @@ func postgresStatement(data []byte) (length int, name string) {
 	}
 	switch data[0] {
 	case 'Q':
-		return length, statementName(data[5:length])
+		return length, statementName(data[5:length], "SET", "SHOW") // no stock is here: a COMMIT may be a release
 	case 'B': // Execute follows it
 		return length, "EXECUTE"
 	}
