@@ -66,6 +66,8 @@ type Experiment struct {
 	contenderAt string
 	// contenderStops is the step at which the contender stops until the holder has ended.
 	contenderStops string
+	// silences means that the fault may keep the lock's program from answering.
+	silences bool
 	// probe sends an observer's request that must fail, because the contender holds the lock.
 	probe bool
 	// meanwhile is called while the contenders' requests run.

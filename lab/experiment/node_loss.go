@@ -48,7 +48,7 @@ func majorityLoss() Experiment {
 		},
 		Shows: api.Text{EN: "requests are rejected, and no update is lost", ZH: "拒绝服务，但不会超卖"},
 		step:  "asked", contenderParams: wait(time.Second),
-		inject: killAndResume("redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3"),
+		silences: true, inject: killAndResume("redis-3", "redis-4", "redis-5", "zookeeper-2", "zookeeper-3", "etcd-2", "etcd-3"),
 	}
 }
 

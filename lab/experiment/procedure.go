@@ -400,7 +400,7 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 			return *found
 		}
 	}
-	if next := p.ops[contender]; p.Card.onTrial() && next.Backend == p.Card.ID { // such as a program that starts slowly
+	if next := p.ops[contender]; p.Card.onTrial() && next.Backend == p.Card.ID && !r.silences { // such as a program that starts slowly
 		return finding{api.Inconclusive, "", api.Text{
 			EN: "The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
 			ZH: "锁的程序没有回答竞争者，所以看不出是不是锁挡住了它。",
