@@ -104,7 +104,7 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"late-answer", base + ",loss_notice,hashed", "lease-from-answer", "broken"},
 	} {
 		t.Run(test.hazards+" "+test.features+" "+test.flaw, func(t *testing.T) {
-			if strings.Contains(test.features, "hashed") || test.flaw == "" && !strings.Contains(test.hazards, "crash-between") && test.hazards != "partition" {
+			if strings.Contains(test.features, "hashed") || test.flaw == "keeps-after-errors" || test.flaw == "" && !strings.Contains(test.hazards, "crash-between") && test.hazards != "partition" {
 				rigtest.Nightly(t, "TestHazardsOnTrial, TestCommands of ./cli, ./lab/rig")
 			}
 			t.Parallel()
