@@ -123,6 +123,7 @@ type window interface{ context.Context }
 func offline(t *testing.T) (tab window, requests func() []string) {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox)
+	options = append(options, chromedp.WSURLReadTimeout(2*time.Minute)) // 20 s are too short on a busy machine
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	tab, closeTab := chromedp.NewContext(ctx)

@@ -152,6 +152,7 @@ func browser(t *testing.T, lang ...string) window {
 	chromium.start.Do(func() {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(rigtest.Chromium(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 		var ctx context.Context
+		options = append(options, chromedp.WSURLReadTimeout(2*time.Minute)) // 20 s are too short on a busy machine
 		ctx, chromium.end = chromedp.NewExecAllocator(context.Background(), options...)
 		first, _ := chromedp.NewContext(ctx)
 		chromium.first, chromium.err = first, chromedp.Run(first) //nolint:fatcontext // assigned once, for all tests
