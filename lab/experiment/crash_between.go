@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"oversell/api"
-	"oversell/lab/history"
-)
+import "oversell/api"
 
 // crashBetween kills the holder's process before each command of its acquisition but the first.
 func crashBetween() Experiment {
@@ -15,11 +12,8 @@ func crashBetween() Experiment {
 		perform: eachCommand(2, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.kill
 			e.judge = func(p *participant) *finding {
-				if p.ops[contender].Outcome == history.OK {
-					return nil
-				}
-				return stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-					"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound))
+				return mustSell(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
+					"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)), contender)(p)
 			}
 		}),
 	}

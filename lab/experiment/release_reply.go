@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"oversell/api"
-	"oversell/lab/history"
-)
+import "oversell/api"
 
 // releaseReply loses the answer to each command of a release in turn. A holder that cannot know whether it has released
 // the lock must not renew it any more, and must not leave it without an end.
@@ -16,11 +13,8 @@ func releaseReply() Experiment {
 		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.loseReply
 			e.judge = func(p *participant) *finding {
-				if p.ops[contender].Outcome == history.OK {
-					return nil
-				}
-				return stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
-					"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound))
+				return mustSell(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
+					"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)), contender)(p)
 			}
 		}),
 	}
