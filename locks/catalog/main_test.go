@@ -197,7 +197,7 @@ func workerCommand(c settings) *exec.Cmd {
 func (b *testbed) config(card api.Card) *lockstest.Config {
 	return &lockstest.Config{
 		Card: card, Workers: b.workers, NewProduct: b.newProduct, Count: b.count,
-		Lease: 2 * time.Second, Timeout: 20 * time.Second,
+		Lease: 3 * time.Second, Timeout: 20 * time.Second,
 	}
 }
 

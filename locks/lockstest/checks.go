@@ -26,7 +26,7 @@ type Check struct {
 	Says, Denies string
 	// Alone means that the check stops backends, so no other check may run at the same time.
 	Alone bool
-	// Busy means that the check sends so many requests that a lock would be late in the others. A contract runs it last.
+	// Busy means that the check sends so many requests that a lock would be late in the others. It runs last.
 	Busy bool
 
 	applies func(api.Card) bool

@@ -34,24 +34,28 @@ type Outage struct {
 	Stop, Start func(ctx context.Context) error
 }
 
-// Run runs all checks that apply to the card as parallel subtests. It leaves out the checks that
-// must run alone.
+// Run runs all checks that apply to the card as subtests: in parallel, and then the busy ones, one by one. It leaves
+// out the checks that must run alone.
 func Run(t *testing.T, cfg *Config) {
-	for _, c := range Checks() {
-		if !c.Alone && c.Claim(cfg.Card) != Silent {
-			t.Run(c.Name, func(t *testing.T) {
-				t.Parallel()
-				run(t, cfg, c)
-			})
-		}
-	}
+	t.Run("together", func(t *testing.T) {
+		each(t, cfg, func(c Check) bool { return !c.Alone && !c.Busy }, (*testing.T).Parallel)
+	})
+	each(t, cfg, func(c Check) bool { return c.Busy }, func(*testing.T) {})
 }
 
 // RunAlone runs the checks that stop backends, one after the other.
 func RunAlone(t *testing.T, cfg *Config) {
+	each(t, cfg, func(c Check) bool { return c.Alone }, func(*testing.T) {})
+}
+
+// each runs the chosen checks that apply to the card as subtests. It calls begin first in each.
+func each(t *testing.T, cfg *Config, chosen func(Check) bool, begin func(*testing.T)) {
 	for _, c := range Checks() {
-		if c.Alone && c.Claim(cfg.Card) != Silent {
-			t.Run(c.Name, func(t *testing.T) { run(t, cfg, c) })
+		if chosen(c) && c.Claim(cfg.Card) != Silent {
+			t.Run(c.Name, func(t *testing.T) {
+				begin(t)
+				run(t, cfg, c)
+			})
 		}
 	}
 }
