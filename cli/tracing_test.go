@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"oversell/api"
@@ -88,11 +88,19 @@ func checkDashboard(t *testing.T, replica string) {
 // collector receives them. An unsampled sale makes no span. The metrics count the renewal of the lease.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	var received atomic.Value
+	var mu sync.Mutex
+	var received strings.Builder // the spans of a request may come in several batches
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		received.Store(r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body))
+		mu.Lock()
+		defer mu.Unlock()
+		received.WriteString(r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body))
 	}))
+	collected := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return received.String()
+	}
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "traces.jsonl")
 	lab := rigtest.Start(t, rigtest.Guest(rig.Config{
@@ -111,7 +119,7 @@ func TestTraces(t *testing.T) {
 	rigtest.Eventually(t, "the span of the request arrives", func() (bool, string) {
 		traces = readSpans(t, file)
 		arrived := slices.ContainsFunc(traces[id], func(s span) bool { return s.Name == "POST /check/lock" })
-		return arrived && received.Load() != nil, fmt.Sprint(traces)
+		return arrived && strings.Contains(collected(), "POST /check/lock"), fmt.Sprint(traces)
 	})
 	names, children := map[string]string{caller: "the caller"}, map[string][]string{}
 	for _, s := range traces[id] {
@@ -139,8 +147,8 @@ func TestTraces(t *testing.T) {
 	if len(traces) != 1 {
 		t.Errorf("%d traces, want that of the sampled sale", len(traces))
 	}
-	text, _ := received.Load().(string)
-	if !strings.HasPrefix(text, "/v1/traces application/x-protobuf ") || !strings.Contains(text, "POST /check/lock") {
+	text := collected()
+	if !strings.HasPrefix(text, "/v1/traces application/x-protobuf ") {
 		t.Errorf("the collector received %q", text)
 	}
 	if strings.Contains(read(t, file)+text, "secret-token") {
