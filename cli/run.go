@@ -109,6 +109,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.DurationVar(&p.Hold, "hold", 0, "extra work inside the lock")
 	set.DurationVar(&p.Outside, "outside", 0, "extra work outside the lock, before it")
 	set.DurationVar(&p.Wait, "wait", 10*time.Second, "maximum wait of a request for the lock")
+	set.DurationVar(&p.Pause, "pause", 0, "pause between two tries, for strategies that poll (default: each strategy's own)")
 	set.DurationVar(&p.Lease, "lease", 0, "lease of each lock, for strategies that have one (default: each strategy's own)")
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
 	addToken(set, &p.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")

@@ -47,6 +47,7 @@ type reply struct {
 	Replica    string `json:"replica"`
 	Remaining  int    `json:"remaining"`
 	Count      int    `json:"count"`
+	Retries    int    `json:"retries"`
 	Fence      int64  `json:"fence"`
 	Warning    string `json:"warning"`
 

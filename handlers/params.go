@@ -43,7 +43,7 @@ type params struct {
 	err    error
 }
 
-var checkLockParams = []string{"strategy", "product", "qty", "hold", "outside", "wait", "lease", "fenced", "nested", "also"} //nolint:gochecknoglobals // constant
+var checkLockParams = []string{"strategy", "product", "qty", "hold", "outside", "wait", "pause", "lease", "fenced", "nested", "also"} //nolint:gochecknoglobals // constant
 
 // newParams rejects unknown and repeated names: a misspelt "strategy" must not select the default.
 func newParams(r *http.Request, known []string) *params {
@@ -211,6 +211,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		Work:    p.duration("hold", 0, 0),
 		Outside: p.duration("outside", 0, 0),
 		Wait:    p.duration("wait", defaultWait, 0),
+		Pause:   p.duration("pause", 0, 0),
 		Lease:   p.lease(),
 		Fenced:  p.boolean("fenced"),
 		Nested:  p.boolean("nested"),
@@ -230,6 +231,7 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, api.Text{EN: "has no fencing tokens", ZH: "没有栅栏令牌"}},
 		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, api.Text{EN: "is not a lock", ZH: "不是锁"}},
 		{"also", o.Also != nil, func(c api.Card) bool { return c.SeveralLocks }, api.Text{EN: "has one lock for each sale", ZH: "一次销售只有一把锁"}},
+		{"pause", o.Pause > 0, func(c api.Card) bool { return c.BrokenBy(api.Polling) }, api.Text{EN: "does not poll", ZH: "不轮询"}},
 		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, api.Text{EN: "has no lease per request", ZH: "不支持按请求设置租期"}},
 	} {
 		if card := strategy.Card(); option.wanted && !option.supported(card) {

@@ -32,9 +32,11 @@ func TestBadInput(t *testing.T) {
 		{"wait=-1ms", "wait", "from 0s"},
 		{"strategy=redis&lease=1ms", "lease", "from 100ms"},
 		{"strategy=zk&lease=5s", "lease", "db-row, db-row-fair, redis-setnx-expire"},
+		{"strategy=redis-lua&pause=2m", "pause", "to 1m0s"},
+		{"strategy=redis&pause=5ms", "pause", "db-row, db-row-fair, redis-setnx"},
 		{"strategy=mutex&fenced=true", "fenced", "db-row, db-row-fair, redis, redis-fair"},
 		{"strategy=redis&fenced=yes", "fenced", "true or false"},
-		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, outside, wait, lease, fenced, nested, also"},
+		{"stratgey=redis", "stratgey", "strategy, product, qty, hold, outside, wait, pause, lease, fenced, nested, also"},
 		{"strategy=redis&also=a,b", "also", "redis-multi, redis-multi-servers, zk-multi"},
 		{"strategy=redis-multi&also=a,,b", "also", "1 to"},
 		{"strategy=redis-multi&also=", "also", "1 to"},
@@ -65,6 +67,19 @@ func TestOutside(t *testing.T) {
 		if inside := time.Duration(r.HeldMS * float64(time.Millisecond)); inside > took-300*time.Millisecond {
 			t.Errorf("%s: held for %v of %v, so the work outside was inside", strategy, inside, took)
 		}
+	}
+}
+
+// TestPause checks that a waiter sleeps for the pause of its request, in place of the 200 ms of its strategy.
+func TestPause(t *testing.T) {
+	restock(t, 5000)
+	path, retries := checkLock("zk-ephemeral", "hold=1s", "pause=2ms"), 0
+	both := []<-chan answer{begin(t.Context(), testLab.Addresses().Target, path), begin(t.Context(), testLab.Addresses().Target, path)}
+	for _, one := range both {
+		retries = max(retries, granted(t, path, one).Retries)
+	}
+	if retries <= 10 {
+		t.Errorf("%d retries in about a second, with a pause of 2 ms", retries)
 	}
 }
 

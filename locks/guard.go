@@ -27,7 +27,7 @@ func (g *guard) Deduct(ctx context.Context, o stock.Order) (receipt stock.Receip
 	key, asked := api.Key(o.Product), time.Now()
 	known := g.version(o.Product)
 	Trace(ctx, api.Asked, key, o.Owner, 0)
-	request := Request{Key: key, Also: o.Also, Owner: o.Owner, Wait: o.Wait, Lease: o.Lease, Fenced: o.Fenced}
+	request := Request{Key: key, Also: o.Also, Owner: o.Owner, Wait: o.Wait, Pause: o.Pause, Lease: o.Lease, Fenced: o.Fenced}
 	hold, err := g.Acquire(ctx, request)
 	granted := time.Now()
 	receipt.Waited = granted.Sub(asked)

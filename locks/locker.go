@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -30,6 +31,8 @@ type Request struct {
 	Owner string
 	// Wait limits the time until the grant. 0 means one try.
 	Wait time.Duration
+	// Pause is the pause between two tries, if the lock polls. 0 means the strategy's own.
+	Pause time.Duration
 	// Lease is the time that the grant lasts without renewal. 0 means the strategy's default.
 	Lease time.Duration
 	// NoRenew says that the lease is not renewed: the lock ends with it, as with Redisson's
@@ -58,10 +61,10 @@ func CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 }
 
-// SleepRetry sleeps for d between two tries, but no longer than r.Wait allows. It returns
-// ErrNotAcquired if r.Wait has already passed since began, or if ctx ends.
+// SleepRetry sleeps between two tries for r.Pause, or for d if it is 0, but no longer than r.Wait allows. It
+// returns ErrNotAcquired if r.Wait has already passed since began, or if ctx ends.
 func SleepRetry(ctx context.Context, r Request, began time.Time, d time.Duration) error {
-	return Await(ctx, r, began, d, nil)
+	return Await(ctx, r, began, cmp.Or(r.Pause, d), nil)
 }
 
 // Await works like SleepRetry, but also returns as soon as wake is closed.

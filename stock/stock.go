@@ -34,6 +34,8 @@ type Order struct {
 	Outside time.Duration
 	// Wait limits the wait for the lock. A Lease of 0 means the strategy's default.
 	Wait, Lease time.Duration
+	// Pause is the pause between two tries of a lock that polls, in place of its own. 0 means its own.
+	Pause time.Duration
 	// Fenced means that the row rejects the write if a later holder has registered its fence.
 	Fenced bool
 	// Also names further locks that the sale needs, in the order of the request.

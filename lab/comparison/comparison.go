@@ -49,6 +49,7 @@ type Plan struct {
 	RampUp     time.Duration
 	Hold       time.Duration
 	Outside    time.Duration
+	Pause      time.Duration // between two tries of a strategy that polls; 0 means each strategy's own
 	Lease      time.Duration // 0 means each strategy's default; only strategies with a lease per request get it
 	Wait       time.Duration
 	Seed       int64
@@ -107,7 +108,7 @@ func (p Plan) Validate() error {
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
 		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
-		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed,
+		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed,
 	}
 }
 
@@ -219,6 +220,9 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	if !card.LeasePerRequest {
 		p.Lease = 0 // the strategy would reject it
 	}
+	if !card.BrokenBy(api.Polling) {
+		p.Pause = 0 // likewise
+	}
 	before, err := reset(ctx, service, card.ID, p.Stock)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -237,7 +241,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	}
 	setup := measure.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
-		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
+		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.

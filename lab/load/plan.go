@@ -53,6 +53,7 @@ type Plan struct {
 	Hold    time.Duration // parameter: extra time inside the critical section
 	Outside time.Duration // parameter: extra time before the lock
 	Wait    time.Duration // parameter: maximum wait for the lock
+	Pause   time.Duration // parameter: pause between two tries; 0 means the strategy's own
 	Lease   time.Duration // parameter: lease of the lock; 0 means the strategy's default
 	Timeout time.Duration // of a request; 0 means Outside + Wait + Hold + 10 s
 	Seed    int64         // determines the order in which the clients start
@@ -88,6 +89,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("outside %v: must be 0s to %v", p.Outside, MaxDuration)
 	case p.Wait < 0 || p.Wait > MaxDuration:
 		return fmt.Errorf("wait %v: must be 0s to %v", p.Wait, MaxDuration)
+	case p.Pause < 0 || p.Pause > MaxDuration:
+		return fmt.Errorf("pause %v: must be 0s to %v", p.Pause, MaxDuration)
 	case p.Lease != 0 && (p.Lease < MinLease || p.Lease > MaxDuration):
 		return fmt.Errorf("lease %v: must be %v to %v", p.Lease, MinLease, MaxDuration)
 	case p.Timeout != 0 && p.Timeout <= p.Wait+p.Hold:
@@ -126,6 +129,9 @@ func (p Plan) URL() (string, error) {
 	}
 	if p.Outside > 0 {
 		q.Set("outside", p.Outside.String())
+	}
+	if p.Pause > 0 {
+		q.Set("pause", p.Pause.String())
 	}
 	if p.Lease > 0 {
 		q.Set("lease", p.Lease.String())

@@ -24,6 +24,7 @@ type Result struct {
 	HoldMS    float64 `json:"hold_ms"`
 	OutsideMS float64 `json:"outside_ms,omitempty"` // work before the lock
 	WaitMS    float64 `json:"wait_ms"`
+	PauseMS   float64 `json:"pause_ms,omitempty"` // left out if each strategy that polls had its own
 	LeaseMS   float64 `json:"lease_ms,omitempty"` // left out if each lock had its strategy's default
 	Stock     int     `json:"stock"`              // at the start
 	DelayMS   float64 `json:"delay_ms,omitempty"` // of each answer of a server to a replica, if the lab added one

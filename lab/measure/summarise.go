@@ -23,6 +23,7 @@ type Setup struct {
 	Hold      time.Duration
 	Outside   time.Duration
 	Wait      time.Duration
+	Pause     time.Duration // 0 means the strategy's own
 	Lease     time.Duration // 0 means the strategy's default
 	Delay     time.Duration // of each answer of a server to a replica
 	Fsync     bool          // the servers sync each write to the disk
@@ -38,7 +39,7 @@ type Setup struct {
 func Summarise(h history.History, s Setup) Result {
 	r := Result{
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
-		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), OutsideMS: millis(s.Outside), WaitMS: millis(s.Wait), LeaseMS: millis(s.Lease),
+		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), OutsideMS: millis(s.Outside), WaitMS: millis(s.Wait), PauseMS: millis(s.Pause), LeaseMS: millis(s.Lease),
 		DelayMS: millis(s.Delay), Fsync: s.Fsync,
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),

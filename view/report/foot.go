@@ -34,7 +34,7 @@ func facts(results []measure.Result) []fact {
 	if r.OutsideMS > 0 {
 		load += fmt.Sprintf(", %s outside the lock", measure.Duration(r.OutsideMS))
 	}
-	load += lease(results)
+	load += chosen(results)
 	if r.Qty > 1 {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)
 	}
@@ -47,16 +47,22 @@ func sweepFacts(results []measure.Result) []fact {
 	}
 	r, last := results[0], results[len(results)-1]
 	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
-		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+lease(results))
+		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+chosen(results))
 }
 
-// lease returns the chosen lease, or "". Only strategies with a lease per request have one.
-func lease(results []measure.Result) string {
-	i := slices.IndexFunc(results, func(r measure.Result) bool { return r.LeaseMS > 0 })
-	if i < 0 {
-		return ""
+// chosen returns the chosen pause and lease, if any. Only some of the strategies have them.
+func chosen(results []measure.Result) (text string) {
+	pause, lease := 0.0, 0.0
+	for _, r := range results {
+		pause, lease = max(pause, r.PauseMS), max(lease, r.LeaseMS)
 	}
-	return ", lease " + measure.Duration(results[i].LeaseMS)
+	if pause > 0 {
+		text += ", pause " + measure.Duration(pause)
+	}
+	if lease > 0 {
+		text += ", lease " + measure.Duration(lease)
+	}
+	return text
 }
 
 func conditions(r measure.Result, load string) []fact {
