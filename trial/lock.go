@@ -98,5 +98,11 @@ func (l Lock) HazardLab(cfg *rig.Config) {
 	onExit := cfg.OnExit
 	*cfg = experiment.Config(cfg.Binary, cfg.Token)
 	cfg.ReplicaEnv = Environment()
+	if !slices.Contains(l.Hello.Backends, "zookeeper") { // fewer servers start sooner
+		cfg.ZookeeperServers = 0
+	}
+	if !slices.Contains(l.Hello.Backends, "etcd") {
+		cfg.EtcdServers = 0
+	}
 	cfg.OnExit, cfg.Postgres, cfg.ReplicaArgs = onExit, l.needsPostgres(), append(cfg.ReplicaArgs, "--adapter", l.line)
 }
