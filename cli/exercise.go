@@ -12,13 +12,13 @@ import (
 	"oversell/view/terminal"
 )
 
-const exerciseLong = `Plays an exercise: two sessions, A and B, send statements to a real server, and the replies
+const exerciseLong = `Plays an exercise: sessions named A, B and so on send statements to a real server, and the replies
 are printed as they come. A statement that waits for a lock is shown as waiting, and its reply
 when it comes. The comments are in English, or in Chinese if LANG or LC_ALL begins with zh.
 
 Without --lab, the command starts a small lab with only the servers that the exercise needs.
 The exercises use tables, keys and nodes of their own, whose names begin with exercise, and
-remove them at the end. (redis-script uses the keys of the tutorial: aaa, bbb and ccc.)
+remove them at the end. (Two use names of the texts: redis-script the keys aaa, bbb and ccc, lock-table the table LOCK.)
 The files in lab/exercise can be read like a transcript.
 
 Exit status:

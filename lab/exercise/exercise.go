@@ -1,5 +1,5 @@
-// Package exercise plays small scripted exercises on real servers: two sessions, A and B, and what
-// each server answers.
+// Package exercise plays small scripted exercises on real servers: sessions, A and B and perhaps more,
+// and what each server answers.
 //
 // An exercise is a text file that reads like the transcript of two terminals:
 //
@@ -46,9 +46,9 @@ var files embed.FS
 // names returns the names of all exercises, in the order of the course. Each has a file.
 func names() []string {
 	return []string{
-		"isolation", "index", "lock-row",
-		"redis-multi", "redis-interleaved", "redis-script", "redis-no-expiry", "redis-hash",
-		"znodes", "zk-version",
+		"isolation", "index", "autocommit", "lock-row", "lock-table",
+		"redis-no-expiry", "redis-getset", "redis-multi", "redis-interleaved", "redis-script", "redis-lock-script",
+		"redis-reentrant", "redis-hash", "znodes", "zk-queue", "zk-semaphore", "zk-version",
 	}
 }
 

@@ -164,7 +164,7 @@ func TestParseErrors(t *testing.T) {
 	for text, line := range map[string]int{
 		"A redis> GET a\n":                                    1, // no title
 		"en: title\n\nA redis> GET a\n":                       1, // no Chinese title
-		"en: title\nzh: 标题\nC redis> GET a\n":                 3,
+		"en: title\nzh: 标题\nAB redis> GET a\n":                3,
 		"en: title\nzh: 标题\nA oracle> SELECT 1\n":             3,
 		"en: title\nzh: 标题\n\nen: only English\n":             4,
 		"en: title\nzh: 标题\n  reply of nothing\n":             3,

@@ -37,7 +37,7 @@ const (
 type step struct {
 	line    int // in the file
 	kind    kind
-	session string // A, B or clean
+	session string // a capital letter, or clean
 	server  string
 	text    string // the statement, with new lines; or the duration of sleep
 	comment api.Text
@@ -47,9 +47,9 @@ type step struct {
 
 var (
 	commentLine   = regexp.MustCompile(`^(en|zh):(?: (.*))?$`)
-	statementLine = regexp.MustCompile(`^(A|B|clean) (mysql|redis|zk)> (.+)$`)
+	statementLine = regexp.MustCompile(`^([A-Z]|clean) (mysql|redis|zk)> (.+)$`)
 	continuedLine = regexp.MustCompile(`^ +-> (.*)$`)
-	eventLine     = regexp.MustCompile(`^(A|B) (receives|dies)$`)
+	eventLine     = regexp.MustCompile(`^([A-Z]) (receives|dies)$`)
 	sleepLine     = regexp.MustCompile(`^sleep (\S+)$`)
 	expectedLine  = regexp.MustCompile(`^  +\S`)
 )

@@ -172,7 +172,7 @@ func watched[T any](s *zkSession, watch bool, node string, read func(string) (T,
 	if err == nil {
 		go func() {
 			if event := <-changed; event.Err == nil && event.Path != "" {
-				s.fired <- fmt.Sprintf("WatchedEvent state:SyncConnected type:%s path:%s", strings.TrimPrefix(event.Type.String(), "Event"), event.Path)
+				s.fired <- fmt.Sprintf("WatchedEvent state:%s type:%s path:%s", strings.TrimPrefix(event.State.String(), "State"), strings.TrimPrefix(event.Type.String(), "Event"), event.Path)
 			}
 		}()
 	}
