@@ -66,7 +66,7 @@ func TestCourseNames(t *testing.T) {
 			}
 		}
 	}
-	sections, err := course.Sections(docs.Course)
+	sections, err := course.Sections(docs.Course, "en")
 	if err != nil {
 		t.Fatal(err)
 	}

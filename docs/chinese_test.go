@@ -92,9 +92,8 @@ func translated(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	for _, en := range append(lessons, exercises...) {
-		if folder, name := path.Split(en); name != "sections.md" { // a table for both languages
-			all[folder+"zh/"+name] = en
-		}
+		folder, name := path.Split(en)
+		all[folder+"zh/"+name] = en
 	}
 	return all
 }

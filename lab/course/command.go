@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,8 @@ type Command struct {
 	Args       []string
 	Method     string // of the request that curl sends
 	URL        *url.URL
+	times      int  // the number of requests, for the numbers of a range such as [1-10] in the address
+	parallel   bool // the requests are sent at the same time
 	background bool
 	pause      time.Duration
 	wait       bool
@@ -74,7 +77,11 @@ func (c *Command) parseRequest(words []string) (err error) {
 	c.Method = http.MethodGet
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
-		case word == "-s":
+		case word == "-s", word == "--parallel-immediate", word == "--no-progress-meter":
+		case word == "-Z":
+			c.parallel = true
+		case word == "-w" && i+1 < len(words):
+			i++ // the answers get lines of their own in any case
 		case word == "-X" && i+1 < len(words):
 			i++
 			c.Method = words[i]
@@ -89,8 +96,15 @@ func (c *Command) parseRequest(words []string) (err error) {
 	if c.URL == nil {
 		return errors.New("curl: the address of the lab is missing: http://127.0.0.1:8080/")
 	}
-	return nil
+	c.times = 1
+	if found := numbers.FindStringSubmatch(c.URL.RawQuery); found != nil {
+		c.times, err = strconv.Atoi(found[1])
+	}
+	return err
 }
+
+// numbers is a range in an address, for which curl sends a request with each number.
+var numbers = regexp.MustCompile(`\[1-(\d+)\]`)
 
 // Runner runs the commands of lessons.
 type Runner struct {
@@ -120,11 +134,11 @@ func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
 		case c.wait:
 			requests.Wait()
 		case c.URL != nil:
-			answer := results.nextAnswer()
+			answers := results.nextAnswers(c.times)
 			if c.background {
-				requests.Go(func() { r.request(ctx, c, answer) })
+				requests.Go(func() { r.requests(ctx, c, answers) })
 			} else {
-				r.request(ctx, c, answer)
+				r.requests(ctx, c, answers)
 			}
 		default:
 			err = r.oversell(ctx, c, results)
@@ -147,12 +161,24 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func (r Runner) requests(ctx context.Context, c Command, answers []*map[string]any) {
+	var sent sync.WaitGroup
+	for i, answer := range answers {
+		target := r.Target + numbers.ReplaceAllString(c.URL.RequestURI(), strconv.Itoa(i+1))
+		if c.parallel {
+			sent.Go(func() { r.request(ctx, c.Method, target, answer) })
+		} else {
+			r.request(ctx, c.Method, target, answer)
+		}
+	}
+	sent.Wait()
+}
+
 // request prints and stores the answer. A failure is an answer as well: the class sees it.
-func (r Runner) request(ctx context.Context, c Command, answer *map[string]any) {
-	target := r.Target + c.URL.RequestURI()
+func (r Runner) request(ctx context.Context, method, target string, answer *map[string]any) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	status, body, err := r.send(ctx, c.Method, target)
+	status, body, err := r.send(ctx, method, target)
 	if err != nil {
 		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -48,15 +49,43 @@ func TestLanguagesAgree(t *testing.T) {
 	}
 }
 
+// TestSectionsAgree checks that the Chinese table has the same documents, sections and commands.
+func TestSectionsAgree(t *testing.T) {
+	t.Parallel()
+	en, err1 := course.Sections(docs.Course, "en")
+	zh, err2 := course.Sections(docs.Course, "zh")
+	if err := errors.Join(err1, err2); err != nil || len(en) != len(zh) || len(en) < 100 {
+		t.Fatalf("%d sections in English, %d in Chinese: %v", len(en), len(zh), err)
+	}
+	number, documents := regexp.MustCompile(`^[\d.]*`), map[string]string{}
+	for i := range en {
+		if first, known := documents[en[i].Document]; known && first != zh[i].Document {
+			t.Errorf("%s is %s, and elsewhere %s", en[i].Document, zh[i].Document, first)
+		}
+		documents[en[i].Document] = zh[i].Document
+		if number.FindString(en[i].Name) != number.FindString(zh[i].Name) || !reflect.DeepEqual(en[i].Commands, zh[i].Commands) {
+			t.Errorf("%s: %q\nin Chinese %s: %q", en[i].Name, texts(en[i].Commands), zh[i].Name, texts(zh[i].Commands))
+		}
+	}
+	if len(documents) != 5 {
+		t.Errorf("the documents are %v", documents)
+	}
+}
+
+func texts(commands []course.Command) (all []string) {
+	for _, c := range commands {
+		all = append(all, c.Text)
+	}
+	return all
+}
+
 func sorted(all []string) []string { slices.Sort(all); return all }
 
 // shape returns the commands and conditions of all questions, in their order.
 func shape(l course.Lesson) (all []string) {
 	for _, question := range l.Questions() {
 		all = append(all, "question")
-		for _, c := range question.Commands {
-			all = append(all, c.Text)
-		}
+		all = append(all, texts(question.Commands)...)
 		for _, o := range question.Options {
 			all = append(all, o.Condition)
 		}
@@ -85,8 +114,8 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%s: the lessons differ: %v", lang, err)
 		}
 	}
-	want, err1 := course.Sections(docs.Course)
-	got, err2 := course.Sections(crlf)
+	want, err1 := course.Sections(docs.Course, "en")
+	got, err2 := course.Sections(crlf, "en")
 	if err := errors.Join(err1, err2); err != nil || len(want) == 0 || !reflect.DeepEqual(got, want) {
 		t.Errorf("the sections differ: %v", err)
 	}

@@ -2,10 +2,13 @@ package course
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 )
@@ -161,7 +164,7 @@ func TestRight(t *testing.T) {
 	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":{"en":"w","zh":"z"}}}}]}`)); err != nil {
 		t.Fatal(err)
 	}
-	*r.nextAnswer() = map[string]any{"status": 409.0}
+	*r.nextAnswers(1)[0] = map[string]any{"status": 409.0}
 	options := func(conditions ...string) (all []Option) {
 		for _, c := range conditions {
 			all = append(all, Option{c, c})
@@ -219,6 +222,39 @@ func TestAdapt(t *testing.T) {
 	} {
 		if got := strings.Join(r.adapt(strings.Fields(in)), " "); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestRange checks that a range in curl's address makes a request of each number, with -Z all at once.
+func TestRange(t *testing.T) {
+	t.Parallel()
+	const want = 3
+	var together sync.WaitGroup
+	together.Add(want)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/parallel" {
+			together.Done()
+			together.Wait() // for ever, if the requests came one after the other
+		}
+		_, _ = fmt.Fprintf(w, `{"n": %q}`, r.FormValue("n"))
+	}))
+	defer server.Close()
+	for _, line := range []string{"curl -Z -w '\\n' 'http://127.0.0.1:8080/parallel?n=[1-3]'", "curl -s 'http://127.0.0.1:8080/?n=[1-3]'"} {
+		c, err := parseCommand(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := Runner{Target: server.URL, Output: io.Discard}.Run(t.Context(), []Command{c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []any
+		for _, answer := range results.Answers() {
+			got = append(got, answer["n"])
+		}
+		if !slices.Equal(got, []any{"1", "2", "3"}) {
+			t.Errorf("%s: answers of %v", line, got)
 		}
 	}
 }

@@ -34,10 +34,11 @@ func newResults() *Results {
 	return &Results{byName: map[string]map[string]any{}, byGuard: map[string]map[string]any{}, verdicts: map[string]any{}}
 }
 
-func (r *Results) nextAnswer() *map[string]any {
-	answer := &map[string]any{}
-	r.answers = append(r.answers, answer)
-	return answer
+func (r *Results) nextAnswers(n int) []*map[string]any {
+	for range n {
+		r.answers = append(r.answers, &map[string]any{})
+	}
+	return r.answers[len(r.answers)-n:]
 }
 
 // Answers returns the JSON answers to the requests, in the order of the commands. Each has a status.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Section is a row of the table in docs/course/sections.md: a section of a document of the course.
+// Section is a row of the table in sections.md: a section of a document of the course.
 type Section struct {
 	Document, Name, Says string
 	// Commands show the section. Without commands, the row has a link to a document.
@@ -17,21 +17,22 @@ type Section struct {
 
 var span = regexp.MustCompile("`([^`]+)`")
 
-// Sections reads the table of all sections.
-func Sections(docs fs.FS) (all []Section, err error) {
-	text, err := fs.ReadFile(docs, "course/sections.md")
+// Sections reads the table of all sections in a language.
+func Sections(docs fs.FS, lang string) (all []Section, err error) {
+	file := File("sections", lang)
+	text, err := fs.ReadFile(docs, file)
 	if err != nil {
 		return nil, fmt.Errorf("course: %w", err)
 	}
-	for line := range strings.Lines(string(text)) {
+	_, rows, _ := strings.Cut(string(text), "\n|--") // below the heading of the table
+	for line := range strings.Lines(rows) {
 		line = strings.TrimSpace(line)
-		cells := strings.Split(strings.Trim(line, "| "), "|")
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|--") || strings.HasPrefix(line, "| document |") {
+		if !strings.HasPrefix(line, "| ") {
 			continue
 		}
-		section, err := sectionOf(cells)
+		section, err := sectionOf(strings.Split(strings.Trim(line, "| "), "|"))
 		if err != nil {
-			return nil, fmt.Errorf("course: sections.md: %s: %w", line, err)
+			return nil, fmt.Errorf("course: %s: %s: %w", file, line, err)
 		}
 		all = append(all, section)
 	}

@@ -35,11 +35,15 @@ func TestSections(t *testing.T) {
 	}
 	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: http.DefaultClient}
 	loads := 0
-	for _, c := range together(sectionCommands(t)) {
-		if c.Args != nil && c.Args[0] == "break" && c.Args[1] != "crash" {
+	programs, requests := sectionCommands(t)
+	for _, row := range requests {
+		t.Run(row[0].Text, func(t *testing.T) { runSection(t.Context(), t, runner, client, row...) })
+	}
+	for _, c := range together(programs) {
+		if c.Args[0] == "break" && c.Args[1] != "crash" {
 			continue
 		}
-		if c.Args != nil && c.Args[0] != "strategies" && !rigtest.IsNightly() {
+		if c.Args[0] != "strategies" && !rigtest.IsNightly() {
 			if loads++; loads > 1 {
 				continue
 			}
@@ -48,10 +52,11 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// sectionCommands returns each command of the table once, without those of lessons.
-func sectionCommands(t *testing.T) (all []course.Command) {
+// sectionCommands returns each command of the table once, without those of lessons. The requests of a row
+// stay together, because some wait for others.
+func sectionCommands(t *testing.T) (programs []course.Command, requests [][]course.Command) {
 	t.Helper()
-	sections, err := course.Sections(docs.Course)
+	sections, err := course.Sections(docs.Course, "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +73,22 @@ func sectionCommands(t *testing.T) (all []course.Command) {
 		}
 	}
 	for _, s := range sections {
+		var row []course.Command
 		for _, c := range s.Commands {
-			if !seen[c.Text] {
+			switch {
+			case c.Args == nil:
+				row = append(row, c)
+			case !seen[c.Text]:
 				seen[c.Text] = true
-				all = append(all, c)
+				programs = append(programs, c)
 			}
 		}
+		if len(row) > 0 && !seen[row[0].Text] {
+			seen[row[0].Text] = true
+			requests = append(requests, row)
+		}
 	}
-	return all
+	return programs, requests
 }
 
 // together makes one command of all `break` commands with the same hazard. break runs all its
@@ -103,11 +116,11 @@ func together(commands []course.Command) (all []course.Command) {
 	return all
 }
 
-func runSection(ctx context.Context, t *testing.T, runner course.Runner, client api.Client, c course.Command) {
+func runSection(ctx context.Context, t *testing.T, runner course.Runner, client api.Client, commands ...course.Command) {
 	if err := client.Call(ctx, http.MethodPut, "/stock/1?count=5000", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	results, err := runner.Run(ctx, []course.Command{c})
+	results, err := runner.Run(ctx, commands)
 	if err != nil {
 		t.Fatal(err)
 	}
