@@ -28,6 +28,8 @@ func (l *polledLock) Clear(ctx context.Context, key string) error {
 type attempt struct {
 	take  func(context.Context) (bool, error)
 	pause time.Duration // between two calls of take
+	// random is added to each pause: a duration from 0 to below it. 0 means none.
+	random time.Duration
 	// unsure undoes a take that got no answer. Nil means that the key could be another holder's.
 	unsure func(context.Context) error
 	// grant describes the lock. acquire sets its Key, Owner, Asked and NoRenew.
@@ -69,7 +71,11 @@ func (a attempt) poll(ctx context.Context, r locks.Request) (asked time.Time, er
 		if cancelled || err != nil {
 			return asked, notAcquired(ctx, r, "redis", err)
 		}
-		if err := locks.SleepRetry(ctx, r, began, a.pause); err != nil {
+		pause := a.pause
+		if a.random > 0 {
+			pause += locks.Jitter(ctx, a.random)
+		}
+		if err := locks.SleepRetry(ctx, r, began, pause); err != nil {
 			return asked, err
 		}
 	}

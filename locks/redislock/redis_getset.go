@@ -14,7 +14,8 @@ import (
 
 // GetSet stores the deadline of the lease in the value (002, 003). It suits old versions of Redis,
 // which cannot set a key with an expiry in one command. Clients compare the deadline with their
-// clock, and replace an expired deadline with GETSET. lease is the default lease.
+// clock, and replace an expired deadline with GETSET. 002 also sends EXPIRE after SETNX or GETSET, which a
+// later GETSET undoes. lease is the default lease.
 func GetSet(c redis.UniversalClient, lease time.Duration) locks.Locker {
 	return &redisGetSet{polledLock{c, "redis-getset:", lease}}
 }
@@ -24,8 +25,9 @@ type redisGetSet struct{ polledLock }
 func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	return attempt{
-		take:  func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
-		pause: 100 * time.Millisecond,
+		take: func(ctx context.Context) (bool, error) { return l.take(ctx, lock, lease) },
+		// 1 to 10 ms, as in 003, which hopes for fairness from it. 002 does not try again.
+		pause: time.Millisecond, random: 9 * time.Millisecond,
 		// DANGER: the Grant has no Lease, so this holder does not notice the end of its lease.
 		grant: locks.Grant{
 			// DEL does not check the owner. After our lease, it frees the next holder's lock.
