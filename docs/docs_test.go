@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/lab/exercise"
 	"oversell/lab/rig/rigtest"
 )
 
@@ -116,6 +117,15 @@ func TestDocumented(t *testing.T) {
 	for _, hazard := range recorded.Hazards {
 		if !strings.Contains(faults, "`"+hazard+"`") {
 			t.Errorf("docs/faults.md does not describe the hazard %s", hazard)
+		}
+	}
+	exercises, err := exercise.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exercises {
+		if !strings.Contains(read(t, "docs/lab.md"), "| `"+e.Name+"` |") {
+			t.Errorf("docs/lab.md does not describe the exercise %s", e.Name)
 		}
 	}
 	routes := 0
