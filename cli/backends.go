@@ -24,6 +24,7 @@ type clients struct {
 	catalog.Backends
 	reads  *sql.DB               // of a follower that serves reads of the stock, or nil
 	resets *gorm.DB              // of the same database, for resets of the stock
+	byHand *gorm.DB              // of the same database, for locks by hand: some keep a connection until the unlock
 	schema atomic.Pointer[error] // why the schema cannot be used; nil once it is up to date
 }
 
@@ -36,14 +37,15 @@ func openBackends(s settings) (*clients, error) {
 	}
 	db, err1 := stock.Open(dsn, s.Conns)
 	resets, err2 := stock.OpenForResets(dsn)
+	byHand, err6 := stock.Open(dsn, max(2, s.Conns/2))
 	single, err3 := redislock.Open(s.Redis, s.Conns)
 	session, err4 := zklock.OpenAs(s.ZooKeeper, s.ZKSession, zkAccess)
 	members, err5 := etcdlock.OpenAs(s.Etcd, etcdAccess)
-	if err := cmp.Or(err1, err2, err3, err4, err5); err != nil {
+	if err := cmp.Or(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, err
 	}
 	outdated := errors.New("reachable, but the schema is not up to date yet")
-	c := &clients{resets: resets, Backends: catalog.Backends{
+	c := &clients{resets: resets, byHand: byHand, Backends: catalog.Backends{
 		DB: db, Redis: single, ZooKeeper: session, Etcd: members, Lease: s.Lease,
 	}}
 	c.schema.Store(&outdated)
@@ -71,7 +73,7 @@ func (c *clients) close() {
 	for _, client := range append(c.Redlock, c.Redis) {
 		_ = client.Close()
 	}
-	for _, db := range []*gorm.DB{c.DB, c.resets} {
+	for _, db := range []*gorm.DB{c.DB, c.resets, c.byHand} {
 		if pool, err := db.DB(); err == nil {
 			_ = pool.Close()
 		}

@@ -181,11 +181,12 @@ func serve(ctx context.Context, s settings) error {
 }
 
 func newService(s settings, clients *clients, strategies []locks.Strategy, tracer trace.Tracer, log *slog.Logger) *handlers.Service {
-	ledger := stock.NewLedger(clients.DB)
+	ledger, byHand := stock.NewLedger(clients.DB), clients.Backends
+	byHand.DB = clients.byHand
 	return handlers.New(handlers.Config{
 		Replica: s.Replica, Strategies: strategies, Source: sourceOf,
 		PrimitiveCards: catalog.PrimitiveCards(), PrimitiveSource: catalog.PrimitiveSource,
-		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), ByHand: catalog.ByHand(clients.Backends),
+		Primitives: catalog.Primitives(clients.Backends), Lockers: catalog.Lockers(clients.Backends), ByHand: catalog.ByHand(byHand),
 		Ledger: ledger, Resets: stock.NewLedger(clients.resets),
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),

@@ -183,8 +183,3 @@ func (o *order) readNumbers(req request) error {
 	}
 	return nil
 }
-
-// strategiesByHand are the strategies of a lock by hand that the page offers.
-func strategiesByHand() []string {
-	return []string{"redis", "redis-fair", "redis-multi", "redis-reentrant", "redis-watchdog", "redis-expire", "redlock", "db-row", "zk", "etcd"}
-}

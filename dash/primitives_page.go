@@ -97,11 +97,12 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 	}
 	s.hub.Open("try", t.all)
 	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
+		cards, _ := s.catalogue.all(r.Context()) // without an answer, the page offers no strategies
 		s.show(w, r, "try", bilingual("Try", "动手"), struct {
 			Primitives []primitive
 			NoStreams  bool
-			ByHand     []string
-		}{primitives(), len(s.Lab.Replicas) == 0, strategiesByHand()})
+			Cards      []card
+		}{primitives(), len(s.Lab.Replicas) == 0, cards})
 	})
 	s.routes.HandleFunc("POST /dash/try/send", s.withToken(t.send))
 	s.routes.HandleFunc("POST /dash/try/clear", s.withToken(t.clear))

@@ -155,6 +155,16 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis&owner=A'":          lab,
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A&lease=2s'":   lab,
 		"curl 'http://127.0.0.1:8080/test/lock?owner=B&wait=100s&lease=2s'":        lab,
+
+		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis-multi&owner=A&name=stock&also=order,coupon'": lab,
+		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis-multi&owner=A&name=stock'":                 lab,
+		// The reset before each command deletes these locks, so their unlock needs a test of its own.
+		"curl 'http://127.0.0.1:8080/test/read/lock?owner=A'":                   lab,
+		"curl 'http://127.0.0.1:8080/test/read/unlock?owner=A'":                 {file: "handlers/by_hand_test.go", as: `"read/unlock"`},
+		"curl 'http://127.0.0.1:8080/test/write/lock?owner=A'":                  lab,
+		"curl 'http://127.0.0.1:8080/test/write/unlock?owner=A'":                {file: "handlers/by_hand_test.go", as: `"write/unlock"`},
+		"curl 'http://127.0.0.1:8080/test/semaphore/acquire?owner=A&permits=3'": lab,
+		"curl 'http://127.0.0.1:8080/test/semaphore/release?owner=A'":           {file: "handlers/by_hand_test.go", as: `path("release"`},
 		"make site": slow, "bin/oversell site results/site": {file: "cli/site_test.go", as: `"site", folder`},
 		"make steps strategy=redis": slow, "make timelines": {file: "Makefile", as: "$(GENERATE) runs results/break"},
 		"make databases SEEDS=1": nightly("make databases SEEDS=1"),

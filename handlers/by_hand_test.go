@@ -12,6 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/rig/rigtest"
+	"oversell/locks/catalog"
 )
 
 func lockPath(strategy, name, owner string, more ...string) string {
@@ -23,7 +24,7 @@ func unlockPath(strategy, name, owner string) string {
 }
 
 func strategiesByHand() []string {
-	return []string{"redis", "redis-fair", "redis-multi", "zk", "db-row"}
+	return []string{"redis", "redis-fair", "redis-multi", "zk", "db-row", "get-lock"}
 }
 
 // TestLockByHand: an owner locks twice and must unlock twice. No other owner can lock or unlock it.
@@ -64,6 +65,128 @@ func TestLockByHand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryLockByHand: each strategy that is a lock can be locked and unlocked, also those that know no owner.
+func TestEveryLockByHand(t *testing.T) {
+	t.Parallel()
+	for _, card := range catalog.Cards() {
+		lock, unlock := lockPath(card.ID, "every", "A"), unlockPath(card.ID, "every", "A")
+		if !card.Locker {
+			refused(t, lock, http.StatusBadRequest, "bad_request")
+			continue
+		}
+		if r := pass(t, lock); r.Count != 1 {
+			t.Errorf("%s: %+v", lock, r)
+		}
+		refused(t, unlockPath(card.ID, "every", "B"), http.StatusConflict, "not_held")
+		if card.Safe && !card.Reentrant { // it waits for itself
+			refused(t, lock+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+		}
+		if r := pass(t, unlock); r.Count != 0 {
+			t.Errorf("%s: %+v", unlock, r)
+		}
+		refused(t, unlock, http.StatusConflict, "not_held")
+		pass(t, lockPath(card.ID, "every", "B"))
+		pass(t, unlockPath(card.ID, "every", "B"))
+	}
+}
+
+// TestSeveralNamesByHand: an owner locks all names or none, and one unlock frees them all.
+func TestSeveralNamesByHand(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"redis-multi", "zk-multi"} {
+		lock := lockPath(strategy, "a", "A") + "&also=b,c"
+		held := pass(t, lock)
+		if !slices.Equal(held.Also, []string{"b", "c"}) {
+			t.Errorf("%s: %+v", lock, held)
+		}
+		for _, taken := range []string{lockPath(strategy, "c", "B"), lockPath(strategy, "d", "B") + "&also=b"} {
+			refused(t, taken+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+		}
+		pass(t, lockPath(strategy, "d", "C", "wait=5s")) // the refused request has left no lock
+		pass(t, unlockPath(strategy, "d", "C"))
+		refused(t, unlockPath(strategy, "c", "A"), http.StatusConflict, "not_held")
+		pass(t, unlockPath(strategy, "a", "A"))
+		pass(t, lockPath(strategy, "c", "B", "also=b,a", "wait=5s"))
+		pass(t, unlockPath(strategy, "c", "B"))
+	}
+}
+
+// TestReadWriteByHand: write then write, read then read, and write then read by one owner. A reader cannot become a
+// writer, and each lock has an unlock of its own.
+func TestReadWriteByHand(t *testing.T) {
+	t.Parallel()
+	for _, backend := range backends {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			path := func(what, owner string) string {
+				return fmt.Sprintf("/test/%s?backend=%s&name=rw&owner=%s", what, backend, owner)
+			}
+			counted := func(what string, count int) {
+				t.Helper()
+				if r := pass(t, path(what, "A")); r.Count != count {
+					t.Errorf("%s: %+v, want the count %d", what, r, count)
+				}
+			}
+			counted("write/lock", 1)
+			counted("write/lock", 2)
+			counted("read/lock", 1)
+			refused(t, path("read/lock", "B")+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+			refused(t, path("write/unlock", "B"), http.StatusConflict, "not_held")
+			counted("write/unlock", 1)
+			refused(t, path("read/lock", "B")+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+			counted("write/unlock", 0) // a downgrade: A still reads
+			pass(t, path("read/lock", "B")+"&wait=5s")
+			counted("read/lock", 2)
+			refused(t, path("write/lock", "A"), http.StatusConflict, "upgrade")
+			refused(t, path("write/unlock", "A"), http.StatusConflict, "not_held")
+			pass(t, path("read/unlock", "B"))
+			counted("read/unlock", 1)
+			refused(t, path("write/lock", "B")+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+			counted("read/unlock", 0)
+			refused(t, path("read/unlock", "A"), http.StatusConflict, "not_held")
+			pass(t, path("write/lock", "B")+"&wait=5s")
+			pass(t, path("write/unlock", "B"))
+		})
+	}
+}
+
+// TestSemaphoreByHand: each release gives back the permits of one acquire, and of no other owner.
+func TestSemaphoreByHand(t *testing.T) {
+	t.Parallel()
+	for _, backend := range backends {
+		path := func(what, owner string) string {
+			return fmt.Sprintf("/test/semaphore/%s?backend=%s&name=permits&owner=%s", what, backend, owner)
+		}
+		acquire := func(owner string) string { return path("acquire", owner) + "&permits=3" }
+		pass(t, acquire("A")+"&qty=2")
+		if r := pass(t, acquire("A")); r.Count != 2 {
+			t.Errorf("a second permit: %+v", r)
+		}
+		refused(t, acquire("B")+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+		refused(t, path("release", "B"), http.StatusConflict, "not_held")
+		waiting := begin(t.Context(), testLab.Addresses().Target, acquire("B"))
+		pass(t, path("release", "A"))
+		granted(t, "B, after the release", waiting)
+		refused(t, acquire("C")+"&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+		refused(t, path("acquire", "C")+"&permits=4&wait=0s", http.StatusConflict, "mismatch")
+		pass(t, path("release", "A"))
+		pass(t, acquire("C")+"&qty=2&wait=5s")
+		pass(t, path("release", "C"))
+		pass(t, path("release", "B"))
+		refused(t, path("release", "B"), http.StatusConflict, "not_held")
+	}
+	// When the lease of one permit has ended, the owner still has the other one.
+	of := "?name=leased-permits&owner="
+	pass(t, "/test/semaphore/acquire"+of+"A&permits=2&lease=60s")
+	pass(t, "/test/semaphore/acquire"+of+"A&permits=2&lease=300ms")
+	pass(t, "/test/semaphore/acquire"+of+"B&permits=2&wait=30s")
+	refused(t, "/test/semaphore/acquire"+of+"C&permits=2&wait=0s", http.StatusServiceUnavailable, "not_acquired")
+	if r := pass(t, "/test/semaphore/release"+of+"A"); r.Count != 0 {
+		t.Errorf("the release of the last permit: %+v", r)
+	}
+	pass(t, "/test/semaphore/release"+of+"B")
 }
 
 // TestCountInTheHash checks that the hash in Redis has Redisson's count of the holder.
@@ -136,6 +259,10 @@ func TestBadInputByHand(t *testing.T) {
 	for path, parameter := range map[string]string{
 		"/test/lock": "owner", "/test/lock?owner=": "owner", "/test/lock?owner=a&strategy=none": "strategy",
 		"/test/lock?owner=a&strategy=zk&lease=5s": "lease", "/test/lock?owner=a&wait=121s": "wait",
+		"/test/lock?owner=a&also=b": "also", "/test/lock?owner=a&strategy=redis-multi&also=": "also",
+		"/test/lock?owner=a&strategy=redis-multi&also=a,b,c,d,e,f,g,h,i": "also", "/test/lock?owner=a&name=b,c": "name",
+		"/test/read/lock?owner=a&backend=zk&lease=5s": "lease", "/test/write/lock?owner=a&wait=121s": "wait",
+		"/test/unlock?owner=a&also=b": "also", "/test/read?keep=true&backend=mysql": "backend",
 		"/test/unlock?owner=a&lease=5s": "lease",
 	} {
 		if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != http.StatusBadRequest || r.Parameter != parameter {

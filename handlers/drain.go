@@ -63,7 +63,7 @@ func (s *Service) rejectDraining(c *gin.Context) {
 		return
 	}
 	c.Header("Connection", "close")
-	if retries(c) && c.Request.URL.Path != "/test/unlock" {
+	if retries(c) && !releases(c.Request.URL.Path) {
 		s.problem(c, refuse(http.StatusBadGateway, api.Unavailable,
 			"this replica is stopping, and nothing was done", "这个副本正在停止，什么也没有做"))
 		s.drain.rejected.Store(time.Now().UnixNano())

@@ -37,19 +37,20 @@ var (
 
 // reply is an answer of the service.
 type reply struct {
-	HTTP       int    `json:"-"`
-	RetryAfter string `json:"-"`
-	Outcome    string `json:"outcome"`
-	Detail     string `json:"detail"`
-	Parameter  string `json:"parameter"`
-	Allowed    string `json:"allowed"`
-	Backend    string `json:"backend"`
-	Replica    string `json:"replica"`
-	Remaining  int    `json:"remaining"`
-	Count      int    `json:"count"`
-	Retries    int    `json:"retries"`
-	Fence      int64  `json:"fence"`
-	Warning    string `json:"warning"`
+	HTTP       int      `json:"-"`
+	RetryAfter string   `json:"-"`
+	Outcome    string   `json:"outcome"`
+	Detail     string   `json:"detail"`
+	Parameter  string   `json:"parameter"`
+	Allowed    string   `json:"allowed"`
+	Backend    string   `json:"backend"`
+	Replica    string   `json:"replica"`
+	Remaining  int      `json:"remaining"`
+	Count      int      `json:"count"`
+	Also       []string `json:"also"`
+	Retries    int      `json:"retries"`
+	Fence      int64    `json:"fence"`
+	Warning    string   `json:"warning"`
 
 	// The following fields are in the answers of the primitives, such as semaphores and counters.
 	Name       string   `json:"name"`

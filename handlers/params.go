@@ -22,6 +22,7 @@ const (
 	minLease    = 100 * time.Millisecond
 	defaultWait = 10 * time.Second
 	maxCount    = 1_000_000
+	maxAlso     = 8         // further locks of one request
 	maxID       = 1<<53 - 1 // the highest whole number that a browser keeps exactly
 	maxName     = 64
 	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -215,32 +216,35 @@ func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 		Lease:   p.lease(),
 		Fenced:  p.boolean("fenced"),
 		Nested:  p.boolean("nested"),
-		Also:    p.words("also", 8),
+		Also:    p.words("also", maxAlso),
 		Owner:   s.newOwner(),
 	}
 	strategy := s.strategy(p, "none")
-	if strategy == nil {
-		return nil, o, p.err
+	if strategy != nil {
+		s.checkOptions(p, strategy.Card())
 	}
+	return strategy, o, p.err
+}
+
+// checkOptions rejects the options of a request that the strategy with this card does not support.
+func (s *Service) checkOptions(p *params, card api.Card) {
 	for _, option := range []struct {
 		name      string
-		wanted    bool
 		supported func(api.Card) bool
 		lacks     api.Text
 	}{
-		{"fenced", o.Fenced, func(c api.Card) bool { return c.Fenced }, api.Text{EN: "has no fencing tokens", ZH: "没有栅栏令牌"}},
-		{"nested", o.Nested, func(c api.Card) bool { return c.Locker }, api.Text{EN: "is not a lock", ZH: "不是锁"}},
-		{"also", o.Also != nil, func(c api.Card) bool { return c.SeveralLocks }, api.Text{EN: "has one lock for each sale", ZH: "一次销售只有一把锁"}},
-		{"pause", o.Pause > 0, func(c api.Card) bool { return c.BrokenBy(api.Polling) }, api.Text{EN: "does not poll", ZH: "不轮询"}},
-		{"lease", o.Lease > 0, func(c api.Card) bool { return c.LeasePerRequest }, api.Text{EN: "has no lease per request", ZH: "不支持按请求设置租期"}},
+		{"fenced", func(c api.Card) bool { return c.Fenced }, api.Text{EN: "has no fencing tokens", ZH: "没有栅栏令牌"}},
+		{"nested", func(c api.Card) bool { return c.Locker }, api.Text{EN: "is not a lock", ZH: "不是锁"}},
+		{"also", func(c api.Card) bool { return c.SeveralLocks }, api.Text{EN: "has only one lock", ZH: "只有一把锁"}},
+		{"pause", func(c api.Card) bool { return c.BrokenBy(api.Polling) }, api.Text{EN: "does not poll", ZH: "不轮询"}},
+		{"lease", func(c api.Card) bool { return c.LeasePerRequest }, api.Text{EN: "has no lease per request", ZH: "不支持按请求设置租期"}},
 	} {
-		if card := strategy.Card(); option.wanted && !option.supported(card) {
-			p.fail(option.name, p.text(option.name, ""), api.Textf(
+		if value := p.text(option.name, "false"); value != "false" && !option.supported(card) {
+			p.fail(option.name, value, api.Textf(
 				"left out: %[1]s %[2]s; strategies that support it: %[4]s", "不写：%[1]s %[3]s；支持的策略有 %[4]s",
 				card.ID, option.lacks.EN, option.lacks.ZH, s.having(option.supported)))
 		}
 	}
-	return strategy, o, p.err
 }
 
 func (s *Service) strategy(p *params, otherwise string) locks.Strategy {

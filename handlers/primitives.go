@@ -62,6 +62,8 @@ type primitiveCall struct {
 	card    api.Card // of a lock by hand
 	locker  locks.Locker
 	request locks.Request
+	total   int // of the permits of a semaphore, of which the request takes qty
+	qty     int
 	visitor string // the owner's name in the steps; empty means request.Owner
 	began   time.Time
 	granted time.Time // zero until the request gets the lock or the permits
@@ -74,11 +76,11 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 	}
 	return func(c *gin.Context) (any, error) {
 		call := &primitiveCall{params: newParams(c.Request, known), service: s, gin: c, path: c.FullPath()}
-		if call.err != nil {
-			return nil, call.err
-		}
 		if r.has != nil {
 			call.Primitives = s.backendWith(call.params, r.has)
+		}
+		if call.err != nil {
+			return nil, call.err
 		}
 		call.request = locks.Request{Key: call.word("name", defaultName), Owner: s.newOwner()}
 		if call.values.Has("visitor") {
@@ -89,7 +91,7 @@ func (s *Service) primitive(r primitiveRoute) func(*gin.Context) (any, error) {
 			return nil, call.err
 		}
 		call.began = time.Now()
-		if r.has != nil { // an unlock asks for nothing
+		if !releases(call.path) {
 			call.trace(call.context(), api.Asked)
 		}
 		answer, err := run()

@@ -34,6 +34,12 @@ func lockRoutes() []primitiveRoute {
 		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then", "keep"}},
 		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then", "downgrade", "keep"}},
 		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease", "keep"}},
+		{"read/lock", readWrite, lockFrom(func(c *primitiveCall) acquire { return c.ReadWrite.Read }), []string{"owner", "wait", "lease"}},
+		{"read/unlock", readWrite, (*primitiveCall).giveBack, []string{"owner"}},
+		{"write/lock", readWrite, lockFrom(func(c *primitiveCall) acquire { return c.ReadWrite.Write }), []string{"owner", "wait", "lease"}},
+		{"write/unlock", readWrite, (*primitiveCall).giveBack, []string{"owner"}},
+		{"semaphore/acquire", semaphore, lockFrom((*primitiveCall).permits), []string{"permits", "qty", "owner", "wait", "lease"}},
+		{"semaphore/release", semaphore, (*primitiveCall).giveBack, []string{"owner"}},
 	}
 }
 
@@ -65,21 +71,26 @@ func (c *primitiveCall) writeLock() operation {
 
 // semaphore (3.9.6, 4.6.5) answers 409, "mismatch", if concurrent requests differ in permits.
 func (c *primitiveCall) semaphore() operation {
-	permits := int(c.number("permits", 3, 1, 1000))
-	qty := int(c.number("qty", 1, 1, int64(max(1, permits))))
-	hold := c.readHold(5 * time.Second)
-	acquire := func(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-		return c.Semaphore.Acquire(ctx, r, permits, qty)
-	}
+	acquire, hold := c.permits(), c.readHold(5*time.Second)
+	answer := heldAnswer{Permits: c.total, Qty: c.qty}
 	if c.boolean("keep") {
-		return c.keep(hold, heldAnswer{Permits: permits, Qty: qty}, acquire)
+		return c.keep(hold, answer, acquire)
 	}
 	return func() (any, error) {
 		lock, err := acquire(c.context(), c.request)
 		if err != nil {
 			return nil, err
 		}
-		return c.finish(lock, heldAnswer{Permits: permits, Qty: qty}, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+		return c.finish(lock, answer, func(ctx context.Context) error { return locks.Work(ctx, hold) })
+	}
+}
+
+// permits reads how many of how many permits the request takes.
+func (c *primitiveCall) permits() acquire {
+	c.total = int(c.number("permits", 3, 1, 1000))
+	c.qty = int(c.number("qty", 1, 1, int64(max(1, c.total))))
+	return func(ctx context.Context, r locks.Request) (*locks.Lock, error) {
+		return c.Semaphore.Acquire(ctx, r, c.total, c.qty)
 	}
 }
 
@@ -165,24 +176,13 @@ func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acqu
 		c.request.NoRenew, length = true, c.request.Lease
 	}
 	return func() (any, error) {
-		id := c.id()
-		if err := c.service.kept.room(id); err != nil {
-			return nil, err
-		}
-		lock, err := acquireToKeep(c.context(), func(ctx context.Context) (*locks.Lock, error) { return acquire(ctx, c.request) })
-		if err != nil {
-			return nil, err
-		}
-		c.granted = time.Now()
-		c.trace(c.context(), api.Granted)
 		longest := length
 		if leased {
 			longest = longestHold // the lease ends first
 		}
-		c.service.kept.keep(id, lock, longest, false, func() {
-			c.service.kept.forget(id)
-			c.trace(context.Background(), api.Released)
-		})
+		if _, _, err := c.acquireToKeep(acquire, longest); err != nil {
+			return nil, err
+		}
 		answer.primitiveAnswer, answer.KeptMS = c.done(api.Kept), ms(length)
 		return answer, nil
 	}

@@ -132,12 +132,20 @@ var refusals = []refusal{
 	{"counter", "op=compare-version&value=1&version=1&expect=1", "expect", "compare-and-set"},
 	{"counter", "op=increment&wait=2m", "wait", "from 0s to 1m0s"},
 	{"counter/events", "backend=redis", "backend", "zk"},
+	{"read/lock", "", "owner", "1 to 64"},
+	{"read/lock", "owner=a,b", "owner", "1 to 64"},
+	{"read/lock", "owner=a&hold=1s", "hold", "backend, name, owner, wait, lease"},
+	{"write/lock", "owner=" + strings.Repeat("x", 65), "owner", "1 to 64"},
+	{"write/unlock", "owner=a&wait=1s", "wait", "backend, name, owner"},
+	{"semaphore/acquire", "permits=2&qty=3", "qty", "from 1 to 2"},
+	{"semaphore/release", "owner=a&qty=1", "qty", "backend, name, owner"},
 	{"counter/events", "wait=1s", "wait", "backend, name"},
 }
 
 var routes = []string{
 	"read", "write", "semaphore", "latch", "countdown", "barrier/set", "barrier/wait", "barrier/remove",
 	"double-barrier/enter", "double-barrier/leave", "counter", "counter/events",
+	"read/lock", "read/unlock", "write/lock", "write/unlock", "semaphore/acquire", "semaphore/release",
 }
 
 // everywhere returns the bad requests that every route must reject.

@@ -69,7 +69,8 @@ var outcomes = []struct { //nolint:gochecknoglobals // a table, never written
 		EN: "Other requests held it. Try again, or allow a longer wait, such as wait=30s.", ZH: "其他请求占用着它。可以重试，或允许更长的等待，例如 wait=30s。",
 	}}},
 	{locks.ErrUpgrade, http.StatusConflict, api.Upgrade, description{"持有读锁时不能升级为写锁", api.Text{
-		EN: "Release the read lock first.", ZH: "请先释放读锁。",
+		EN: "Release the read lock first. Two readers that both waited for the write lock would wait for each other for ever.",
+		ZH: "请先释放读锁。两个读者如果都等写锁，会永远互相等待。",
 	}}},
 	{locks.ErrFull, http.StatusInsufficientStorage, api.Full, description{"名称数量已达上限", api.Text{
 		EN: "Use a name that exists. A reset of the stock deletes all names.", ZH: "请用已有的名称。重置库存会删除所有名称。",

@@ -131,22 +131,15 @@ func Lockers(b Backends) map[string]locks.Locker {
 	return byID(local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease))
 }
 
-// ByHand returns the locks that requests can acquire and release by hand, by card ID.
+// ByHand returns the locks that requests can acquire and release by hand, by card ID: all strategies that are a lock.
 func ByHand(b Backends) map[string]locks.Locker {
-	return byID(
-		mysqllock.DBRow(b.DB, b.Lease),
-		redislock.Expire(b.Redis, b.Lease),
-		redislock.Lua(b.Redis, b.Lease),
-		redislock.ReentrantLock(b.Redis, b.Lease),
-		redislock.Watchdog(b.Redis, b.Lease),
-		redislock.Redis(b.Redis, b.Lease),
-		redislock.Fair(b.Redis, b.Lease),
-		redislock.Multi(b.Redis, b.Lease),
-		redislock.Redlock(b.Redlock, b.Lease),
-		zklock.ZK(b.ZooKeeper),
-		zklock.Mutex(b.ZooKeeper),
-		etcdlock.Etcd(b.Etcd, b.Lease),
-	)
+	var all []locks.Locker
+	for _, s := range Strategies(b) {
+		if l, ok := s.(locks.Locker); ok {
+			all = append(all, l)
+		}
+	}
+	return byID(all...)
 }
 
 func byID(all ...locks.Locker) map[string]locks.Locker {

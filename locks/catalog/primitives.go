@@ -10,14 +10,14 @@ import (
 func PrimitiveCards() []api.Primitive {
 	both, redis, zk := []string{"redis", "zookeeper"}, []string{"redis"}, []string{"zookeeper"}
 	return []api.Primitive{{
-		ID: "read-write", Source: "3.9.5, 4.6.3", Backends: both, Routes: []string{"/test/read", "/test/write"},
+		ID: "read-write", Source: "3.9.5, 4.6.3", Backends: both, Routes: []string{"/test/read", "/test/write", "/test/read/lock", "/test/read/unlock", "/test/write/lock", "/test/write/unlock"},
 		Title: api.Text{EN: "Read-write lock", ZH: "读写锁"},
 		Summary: api.Text{
 			EN: "Many readers or one writer hold it. A writer may also read, and may then drop the write lock (a downgrade). A reader cannot become a writer.",
 			ZH: "多个读者共享，或一个写者独占。写者可以再加读锁，然后释放写锁（降级）；读者不能升级为写者。",
 		},
 	}, {
-		ID: "semaphore", Source: "3.9.6, 4.6.5", Backends: both, Routes: []string{"/test/semaphore"},
+		ID: "semaphore", Source: "3.9.6, 4.6.5", Backends: both, Routes: []string{"/test/semaphore", "/test/semaphore/acquire", "/test/semaphore/release"},
 		Title: api.Text{EN: "Semaphore", ZH: "信号量"},
 		Summary: api.Text{
 			EN: "It has a number of permits, so it limits the number of holders. A request takes one or more permits, all or none.",
