@@ -92,11 +92,16 @@ func secretFile(variable, path string) (string, error) {
 	return value, nil
 }
 
+// defaults returns the settings without flags and environment variables.
+func defaults() (unset settings) {
+	_ = readVariables(&unset, map[string]string{}) // the defaults are valid
+	return unset
+}
+
 // withoutValues makes the help show the defaults of flags. Their values may be secrets from the
 // environment. define adds the flags of the settings that it gets.
 func withoutValues(flags *pflag.FlagSet, define func(*settings, *pflag.FlagSet)) {
-	var unset settings
-	_ = readVariables(&unset, map[string]string{}) // the defaults are valid
+	unset := defaults()
 	plain := pflag.NewFlagSet("", pflag.ContinueOnError)
 	define(&unset, plain)
 	plain.VisitAll(func(f *pflag.Flag) { flags.Lookup(f.Name).DefValue = f.DefValue })

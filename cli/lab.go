@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,8 @@ type labFlags struct {
 	zk, etcd int
 	tls      bool
 	open     bool
+	restart  bool
+	lease    time.Duration
 	metrics  bool
 	traces   string
 }
@@ -64,6 +67,10 @@ Other users of the machine cannot use the servers: each has a password, which th
 redis-cli, zkcli and etcdctl know. With --open, ZooKeeper and etcd have none, for programs that
 connect to them without one.
 
+With --lease 30s, locks have the lease of Redisson's watchdog (lockWatchdogTimeout): it is renewed every
+10 s, and the lock of a dead holder is free after 30 s at most. A replica that you kill (kill -9 with the
+pid that the lab prints) starts again at once, on the same port. With --restart=false it stays dead.
+
 With --metrics, a Prometheus reads the metrics of the replicas each second, on port 9090 if it is
 free. The lab prints the address of its page. With --traces, the replicas trace each request, and
 append the spans to a file, one JSON object in each line: see docs/observe.md.
@@ -85,6 +92,11 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 			return flags.run(cmd.Context(), cmd.Root().CommandPath(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	addLabFlags(cmd, &flags)
+	return cmd
+}
+
+func addLabFlags(cmd *cobra.Command, flags *labFlags) {
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
@@ -95,11 +107,12 @@ look and vote, and nothing else. The lab prints their link, also as a QR code.`,
 	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
 	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().BoolVar(&flags.open, "open", false, "let every program of this machine use ZooKeeper and etcd without a password")
+	cmd.Flags().DurationVar(&flags.lease, "lease", defaults().Lease, "lease of a lock, unless the request has another; the watchdog renews it after each third")
+	cmd.Flags().BoolVar(&flags.restart, "restart", true, "start a replica again that was killed, or has died")
 	cmd.Flags().BoolVar(&flags.metrics, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
 	cmd.Flags().StringVar(&flags.traces, "traces", "", "write the spans of all requests to `FILE`, one JSON object in each line; an existing file is replaced")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = shareDefault
-	return cmd
 }
 
 func labConfig(errOut io.Writer) (rig.Config, error) {
@@ -155,6 +168,9 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9 {
 		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
 	}
+	if f.lease < minLease {
+		return usage("lab: --lease %v: must be %v or more", f.lease, minLease)
+	}
 	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +191,7 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
-	cfg.Prometheus = f.metrics
+	cfg.Prometheus, cfg.Restart, cfg.ReplicaArgs = f.metrics, f.restart, []string{"--lease", f.lease.String()}
 	if f.mysql != "" {
 		cfg.Database = rig.GaleraCluster
 	}

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -9,9 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -41,15 +44,19 @@ func TestLabCommand(t *testing.T) {
 			if err := os.WriteFile(file, []byte("of an earlier lab"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var errOut bytes.Buffer
-			out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-			if err != nil {
-				t.Fatal(err)
+			files := map[string]*os.File{}
+			for _, name := range []string{"out", "err"} {
+				file, err := os.Create(filepath.Join(t.TempDir(), name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[name] = file
 			}
-			printed := func() string { return read(t, out.Name()) }
-			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share", "127.0.0.1:0", "--metrics", "--traces", traces)
+			printed := func() string { return read(t, files["out"].Name()) }
+			logged := func() string { return read(t, files["err"].Name()) }
+			cmd := exec.CommandContext(t.Context(), binary, "lab", "--json", file, "--replicas", "2", "--token", "pass-word", "--share", "127.0.0.1:0", "--metrics", "--traces", traces, "--lease", "30s")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-			cmd.Stdout, cmd.Stderr = out, &errOut
+			cmd.Stdout, cmd.Stderr = files["out"], files["err"]
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -72,14 +79,16 @@ func TestLabCommand(t *testing.T) {
 			if link := addrs.Prometheus + "/consoles/oversell.html"; addrs.Prometheus == "" || !strings.Contains(printed(), link) {
 				t.Errorf("the page of Prometheus is missing:\n%s", printed())
 			}
-			page(t, addrs.Target+"/check/lock?strategy=redis")
+			killReplica(t, addrs, logged)
+			checkLease(t, addrs)
+			page(t, addrs.Target+"/check/lock?strategy=redis") // after the kill, which loses spans
 			rigtest.Eventually(t, "the link for phones", func() (bool, string) { return phoneLink.MatchString(printed()), printed() })
 			tryPhones(t, phoneLink.FindString(printed()))
 			if err := cmd.Process.Signal(end); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); end == syscall.SIGINT && err != nil {
-				t.Errorf("the command failed: %v\n%s", err, errOut.String())
+				t.Errorf("the command failed: %v\n%s", err, logged())
 			}
 			if end == syscall.SIGINT && !strings.Contains(printed(), "curl '"+addrs.Target+"/check/lock?strategy=redis'") {
 				t.Errorf("the commands to try are missing:\n%s", printed())
@@ -104,6 +113,41 @@ func TestLabCommand(t *testing.T) {
 				return len(files) == 0, "files"
 			})
 		})
+	}
+}
+
+// killReplica kills the second replica by the process id that the lab has printed. The lab must start it again.
+func killReplica(t *testing.T, addrs rig.Addresses, logged func() string) {
+	t.Helper()
+	ids := regexp.MustCompile(`replica-2 +ready on .* pid (\d+)`).FindStringSubmatch(logged())
+	if ids == nil {
+		t.Fatalf("no process id of replica-2 in:\n%s", logged())
+	}
+	pid, _ := strconv.Atoi(ids[1]) // of a match
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := "replica-2 (pid " + ids[1] + ") died (signal: killed); started again as pid "
+	rigtest.Eventually(t, "the replica starts again", func() (bool, string) { return strings.Contains(logged(), again), logged() })
+	if r := ask(t, http.MethodGet, addrs.Replicas[1], "/healthz"); r.HTTP != http.StatusOK {
+		t.Errorf("the replica that was started again: %+v", r)
+	}
+}
+
+// checkLease checks that a lock has the lease of the flag --lease.
+func checkLease(t *testing.T, addrs rig.Addresses) {
+	t.Helper()
+	options, err := redis.ParseURL(addrs.Redis[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	if r := ask(t, http.MethodGet, addrs.Replicas[0], "/test/lock?owner=A&name=lease"); r.HTTP != http.StatusOK {
+		t.Errorf("lock: %+v", r)
+	}
+	if left, err := client.PTTL(t.Context(), "redis:lease").Result(); err != nil || left <= 10*time.Second {
+		t.Errorf("the lock ends in %v, want 30 s: %v", left, err)
 	}
 }
 

@@ -69,8 +69,8 @@ func stepCommand() *cobra.Command {
 			if err := checkStrategies(args); err != nil {
 				return usage("step: %w", err)
 			}
-			if flags.lease < 100*time.Millisecond {
-				return usage("step: --lease %v: must be 100ms or more", flags.lease)
+			if flags.lease < minLease {
+				return usage("step: --lease %v: must be %v or more", flags.lease, minLease)
 			}
 			if flags.pace < 0 {
 				return usage("step: --pace %v: must not be negative", flags.pace)

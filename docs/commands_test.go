@@ -42,6 +42,7 @@ func runners() map[string]runner {
 		"make lab":                                {file: "cli/lab_command_test.go", as: `"lab"`},
 		"bin/oversell lab --redis sentinel":       {file: "cli/topologies_test.go", as: `"--redis sentinel"`},
 		"bin/oversell lab --redis cluster":        {file: "cli/topologies_test.go", as: `"--redis cluster"`},
+		"bin/oversell lab --lease 30s":            {file: "cli/lab_command_test.go", as: `"--lease", "30s"`},
 		"bin/oversell lab --mysql galera":         {file: "cli/topologies_test.go", as: `"--mysql galera`},
 		"bin/oversell lab --zookeeper 3 --etcd 3": {file: "cli/topologies_test.go", as: `"--zookeeper 3 --etcd 3"`},
 		"make observe":                            {file: "cli/lab_command_test.go", as: `"--metrics", "--traces", traces`},

@@ -55,6 +55,7 @@ type Config struct {
 	Ports       Ports    // preferred ports
 	Log         io.Writer
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
+	Restart     bool       // a replica that dies unexpectedly is started again; not for experiments, which kill replicas
 }
 
 // Certificates are the paths of files in PEM format. MySQL then also accepts TLS, ZooKeeper does at

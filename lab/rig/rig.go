@@ -108,7 +108,8 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 	return cmp.Or(r.death, err)
 }
 
-func (r *Rig) died(e Exit) {
+// died handles the death of a server, and reports whether all servers were ready before it.
+func (r *Rig) died(e Exit) (ready bool) {
 	if err := fullDisk(r.dir); err != nil {
 		e.Tail += "\n" + err.Error()
 	}
@@ -118,9 +119,11 @@ func (r *Rig) died(e Exit) {
 	case r.cancelStart != nil:
 		r.death = cmp.Or(r.death, fmt.Errorf("rig: %s died before the lab was ready (%s), its log ends with:\n%s", e.Name, e.Status, e.Tail))
 		r.cancelStart()
+		return false
 	case r.cfg.OnExit != nil:
 		r.cfg.OnExit(e)
 	}
+	return true
 }
 
 // build compiles oversell if needed. The reaper ends the compiler of a killed test.

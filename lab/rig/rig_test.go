@@ -2,6 +2,7 @@ package rig_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -161,5 +162,32 @@ func TestOnExit(t *testing.T) {
 			t.Errorf("%s still serves", name)
 		}
 		must(t, s.Start(t.Context()))
+	}
+}
+
+// TestRestart: a replica that is killed starts again, but no other server, and not a replica that the rig stops.
+func TestRestart(t *testing.T) {
+	cfg, exits := everything(), make(chan rig.Exit, 10)
+	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Nginx, cfg.Replicas = false, false, false, false, 2
+	cfg.Restart, cfg.OnExit = true, func(e rig.Exit) { exits <- e }
+	r := rigtest.Start(t, cfg)
+	servers := map[string]*rig.Server{}
+	for _, s := range r.Servers() {
+		servers[s.Name()] = s
+	}
+	killed, stopped := servers["replica-1"].PID(), servers["replica-2"]
+	for _, name := range []string{"redis-1", "replica-1"} {
+		must(t, syscall.Kill(servers[name].PID(), syscall.SIGKILL))
+		if e := <-exits; e.Name != name {
+			t.Errorf("reported %+v, want %s", e, name)
+		}
+	}
+	rigtest.Eventually(t, "the replica serves again", func() (bool, string) {
+		pid := servers["replica-1"].PID()
+		return pid != 0 && pid != killed && listens(servers["replica-1"].Addr()) == nil, fmt.Sprint(pid)
+	})
+	must(t, stopped.Stop(t.Context()))
+	if stopped.PID() != 0 || servers["redis-1"].PID() != 0 || len(exits) > 0 {
+		t.Errorf("replica-2 or redis-1 runs again, or one more server has died: %d", len(exits))
 	}
 }

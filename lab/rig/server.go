@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.await(ctx, p); err != nil {
 		return err
 	}
-	s.rig.logf("%-10s ready on %s after %.2f s", s.name, s.addr, time.Since(began).Seconds())
+	s.rig.logf("%-10s ready on %s after %.2f s, pid %d", s.name, s.addr, time.Since(began).Seconds(), p.pid())
 	return nil
 }
 
@@ -237,10 +238,20 @@ func (s *Server) running() *process {
 	return nil
 }
 
-// report notifies the rig when a ready server dies. If it was not ready, Start returns the error.
+// report notifies the rig when a ready server dies, and starts a replica again, see Config.Restart. If it was not
+// ready, Start returns the error.
 func (s *Server) report(p *process) {
 	<-p.done
-	if p.ready.Load() && !p.asked.Load() {
-		s.rig.died(Exit{Name: s.name, Status: p.cmd.ProcessState.String(), Tail: p.tail()})
+	if !p.ready.Load() || p.asked.Load() {
+		return
+	}
+	died := Exit{Name: s.name, Status: p.cmd.ProcessState.String(), Tail: p.tail()}
+	if !s.rig.died(died) || !s.rig.cfg.Restart || !slices.Contains(s.rig.replicas, s) {
+		return
+	}
+	if err := s.Start(s.rig.ctx); err == nil {
+		s.rig.logf("%s (pid %d) died (%s); started again as pid %d", s.name, p.pid(), died.Status, s.PID())
+	} else if s.rig.ctx.Err() == nil {
+		s.rig.logf("%s (pid %d) died (%s), and could not be started again: %v", s.name, p.pid(), died.Status, err)
 	}
 }
