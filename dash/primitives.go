@@ -21,7 +21,7 @@ type action struct {
 	As       string   // the action as which a holder is counted, if not ID
 	Holds    bool     // the visitor holds something for some time
 	Stays    bool     // the visitor holds it until another action ends that
-	ByHand   bool     // locks or unlocks a strategy, as an owner
+	ByHand   bool     // locks or unlocks as an owner
 }
 
 // Only returns the backend of a primitive that has only one, or "".
@@ -41,7 +41,7 @@ type primitive struct {
 
 func primitives() []primitive {
 	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
-	times := []string{"hold", "wait"}
+	times, leased := []string{"hold", "wait"}, []string{"lease", "wait"}
 	return []primitive{
 		{"rw", bilingual("Read-write lock", "读写锁"), bilingual("Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"), []action{
 			{ID: "read", Path: "read", Name: bilingual("reader", "读者"), Backends: both, Numbers: times, Holds: true},
@@ -78,8 +78,14 @@ func primitives() []primitive {
 			{ID: "compare-version", Path: "counter", Name: bilingual("set the value if the version is the same", "版本相同才设置"), Backends: zk, Numbers: []string{"value", "version"}, Fixed: "op=compare-version"},
 		}},
 		{"lock", bilingual("Lock by hand", "手动加锁"), bilingual("An owner locks and unlocks with two requests. With a lease, the lock ends by itself. With a lease of 0, a watchdog renews it until the unlock.", "同一个持有者用两个请求加锁、解锁。指定租期时到期自动解锁；租期为 0 时由看门狗续期，直到解锁。"), []action{
-			{ID: "lock", Path: "lock", Name: bilingual("lock", "加锁"), Backends: both, Numbers: []string{"lease", "wait"}, Holds: true, Stays: true, ByHand: true},
-			{ID: "unlock", Path: "unlock", Name: bilingual("unlock", "解锁"), Backends: both, ByHand: true},
+			{ID: "lock", Path: "lock", Name: bilingual("lock with the strategy", "按策略加锁"), Backends: both, Numbers: leased, Holds: true, Stays: true, ByHand: true},
+			{ID: "unlock", Path: "unlock", Name: bilingual("unlock with the strategy", "按策略解锁"), Backends: both, ByHand: true},
+			{ID: "read-lock", Path: "read/lock", Name: bilingual("lock to read", "加读锁"), Backends: both, Numbers: leased, As: "lock", Holds: true, Stays: true, ByHand: true},
+			{ID: "read-unlock", Path: "read/unlock", Name: bilingual("unlock after reading", "释放读锁"), Backends: both, ByHand: true},
+			{ID: "write-lock", Path: "write/lock", Name: bilingual("lock to write", "加写锁"), Backends: both, Numbers: leased, As: "lock", Holds: true, Stays: true, ByHand: true},
+			{ID: "write-unlock", Path: "write/unlock", Name: bilingual("unlock after writing", "释放写锁"), Backends: both, ByHand: true},
+			{ID: "acquire", Path: "semaphore/acquire", Name: bilingual("acquire one of 3 permits", "获取许可（共 3 个）"), Backends: both, Numbers: leased, As: "lock", Holds: true, Stays: true, ByHand: true},
+			{ID: "release", Path: "semaphore/release", Name: bilingual("release a permit", "释放许可"), Backends: both, ByHand: true},
 		}},
 	}
 }
@@ -146,19 +152,24 @@ func orderOf(req request) (o order, err error) {
 	return o, err
 }
 
-// readTarget reads the backend of a primitive, or the strategy and the owner of a lock by hand.
+// readTarget reads the backend of a primitive, and the owner and perhaps the strategy of a lock by hand.
 func (o *order) readTarget(req request, backend string) error {
-	if !o.action.ByHand {
-		o.query.Set("backend", backend)
+	route, _, primitive := strings.Cut(o.action.Path, "/")
+	strategy := req.Form.Get("strategy")
+	if o.action.ByHand {
+		o.owner = req.Form.Get("owner")
+		o.query.Set("owner", o.owner)
+		if !validName.MatchString(o.owner) || !validName.MatchString(strategy) {
+			return badRequest("The owner and the strategy must have 1 to 40 letters, digits, _ or -.", "持有者和策略须为 1 到 40 个字母、数字、_ 或 -。")
+		}
+		o.at.Backend = backend + " " + route
+	}
+	if o.action.ByHand && !primitive {
+		o.at.Backend = strategy
+		o.query.Set("strategy", strategy)
 		return nil
 	}
-	o.owner = req.Form.Get("owner")
-	o.at.Backend = req.Form.Get("strategy")
-	if !validName.MatchString(o.owner) || !validName.MatchString(o.at.Backend) {
-		return badRequest("The owner and the strategy must have 1 to 40 letters, digits, _ or -.", "持有者和策略须为 1 到 40 个字母、数字、_ 或 -。")
-	}
-	o.query.Set("owner", o.owner)
-	o.query.Set("strategy", o.at.Backend)
+	o.query.Set("backend", backend)
 	return nil
 }
 

@@ -175,7 +175,7 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 // by any other owner is a visitor of its own, which is rejected.
 func (t *primitivesPage) heldBy(o order) *visitor {
 	for _, v := range slices.Backward(t.visitors) {
-		if o.action.ID == "unlock" && o.many == 1 && v.State == holding && v.At == o.at && v.Owner == o.owner {
+		if o.action.ByHand && !o.action.Holds && o.many == 1 && v.State == holding && v.At == o.at && v.Owner == o.owner {
 			return v
 		}
 	}

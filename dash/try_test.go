@@ -110,6 +110,14 @@ func TestTryByHand(t *testing.T) {
 		press(`button[value="unlock:1"]`), reads(`#part-places`, "unlocked, count 0"),
 		value("lease", "1000"),
 		press(`button[value="lock:1"]`), reads(`#part-places`, "its lease has ended"),
+		value("lease", "0"), value("name", "primitives-by-hand"), value("backend", "zk"),
+		press(`button[value="write-lock:1"]`), reads(`#part-places`, "zk write primitives-by-hand:\nlocks that are held 1"),
+		press(`button[value="write-unlock:1"]`), reads(`#part-places`, "zk write primitives-by-hand:\nlocks that are held 0"),
+		press(`button[value="read-lock:1"]`), reads(`#part-places`, "zk read primitives-by-hand:\nlocks that are held 1"),
+		press(`button[value="write-lock:1"]`), reads(`#part-places`, "a reader cannot become a writer"),
+		press(`button[value="read-unlock:1"]`), reads(`#part-places`, "zk read primitives-by-hand:\nlocks that are held 0"),
+		press(`button[value="acquire:3"]`), reads(`#part-places`, "zk semaphore primitives-by-hand:\nlocks that are held 3"),
+		press(`button[value="release:1"]`), reads(`#part-places`, "zk semaphore primitives-by-hand:\nlocks that are held 2"),
 	)
 	inView(t, tab, `.lanes [data-verdict]`, "light", "dark")
 	pictures(t, tab, "try-lock")
