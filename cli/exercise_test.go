@@ -46,6 +46,7 @@ func TestExerciseAndClientMessages(t *testing.T) {
 		{[]string{"mysql"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
 		{[]string{"etcdctl", "--lab"}, 2, "--lab: name the file"},
 		{[]string{"zkcli", "--lab=nothing"}, 1, "nothing: no such file"},
+		{[]string{"settings"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
 		{[]string{"redis-cli", "--help"}, 0, "Usage:\n  " + binary + " redis-cli"},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, test.args...)
@@ -79,7 +80,7 @@ func TestMissingClients(t *testing.T) {
 			t.Errorf("%s: %s", client, out)
 		}
 	}
-	for _, client := range []string{"mysql", "redis-cli", "zkcli", "etcdctl"} {
+	for _, client := range []string{"mysql", "redis-cli", "zkcli", "etcdctl", "settings"} {
 		if out := oversell(t, binary, client, "--lab", empty); !strings.Contains(out, "the lab has no ") {
 			t.Errorf("%s: %s", client, out)
 		}

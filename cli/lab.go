@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type labFlags struct {
 	json     string
 	replicas int
 	port     int
+	ports    string
+	login    string
 	token    string
 	share    string
 	mysql    string
@@ -41,20 +44,25 @@ type labFlags struct {
 	traces   string
 }
 
+// accountForm has the names that each server accepts.
+var accountForm = regexp.MustCompile(`^[A-Za-z]\w{0,31}:\w{1,64}$`)
+
 // shareDefault is the address of --share without a value.
 const shareDefault = ":8300"
 
-func labCommand() *cobra.Command {
-	var flags labFlags
-	cmd := &cobra.Command{
-		Use:   "lab",
-		Short: "Start the whole lab on this machine, until Ctrl-C",
-		Long: `Starts MySQL or MariaDB, five Redis, ZooKeeper, etcd, nginx and the replicas as child
+const labLong = `Starts MySQL or MariaDB, five Redis, ZooKeeper, etcd, nginx and the replicas as child
 processes on loopback, prints their addresses, and waits. Ctrl-C or SIGTERM ends it. Then no
 process, port or file is left, except the file of --json, which appears when the lab is ready.
 
 nginx listens on port 8080, and the replicas on 8000, 8100 and 8200. If a port is in use, and
 for the other servers, it takes any free port. So several labs can run at the same time.
+
+With --ports fixed, MySQL is at port 3306, Redis at 6379 to 6383, ZooKeeper at 2181 and etcd at
+2379, as tutorials and programs expect. If another program has one of these ports, the command names
+it and starts nothing: at other ports, your programs would connect to that program. The user of all
+servers is oversell, with a random password, or both are those of --login USER:PASSWORD. (Other users
+of the machine can read a command line.) The command settings prints them for a program of your own. The
+user may create databases whose names begin with test.
 
 With --mysql galera, the stock is in a Galera cluster of three MariaDB. HAProxy lets all replicas write
 at one node. With --redis sentinel, the strategies on a single Redis use a master with two replicas, which
@@ -76,8 +84,16 @@ free. The lab prints the address of its page. With --traces, the replicas trace 
 append the spans to a file, one JSON object in each line: see docs/observe.md.
 
 With --share, phones in the network see the pages at port 8300, or at --share ADDRESS. They can
-look and vote, and nothing else. The lab prints their link, also as a QR code.`,
+look and vote, and nothing else. The lab prints their link, also as a QR code.`
+
+func labCommand() *cobra.Command {
+	var flags labFlags
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Start the whole lab on this machine, until Ctrl-C",
+		Long:  labLong,
 		Example: `  oversell lab
+  oversell lab --ports fixed --login student:secret
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if flags.share == shareDefault && len(args) == 1 { // --share ADDRESS, without =
@@ -100,6 +116,8 @@ func addLabFlags(cmd *cobra.Command, flags *labFlags) {
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
+	cmd.Flags().StringVar(&flags.ports, "ports", "", "with `fixed`, MySQL, Redis, ZooKeeper and etcd get their usual ports, or the lab does not start")
+	cmd.Flags().StringVar(&flags.login, "login", "", "`USER:PASSWORD` of all servers, of letters, digits and _ (default the user oversell, with a random password)")
 	addToken(cmd.Flags(), &flags.token, "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().StringVar(&flags.mysql, "mysql", "", "store the stock in a `CLUSTER` of three MariaDB: galera")
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
@@ -156,6 +174,12 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if f.port < 1 || f.port > 65535 {
 		return usage("lab: --port %d: must be 1 to 65535", f.port)
 	}
+	if f.ports != "" && f.ports != "fixed" {
+		return usage("lab: --ports %q: must be fixed", f.ports)
+	}
+	if f.login != "" && (!accountForm.MatchString(f.login) || strings.HasPrefix(f.login, "root:")) {
+		return usage("lab: --login %q: must be USER:PASSWORD, of English letters, digits and _; the user root is that of the servers", f.login)
+	}
 	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
 	}
@@ -191,7 +215,11 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	}
 	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
-	cfg.Prometheus, cfg.Restart, cfg.ReplicaArgs = f.metrics, f.restart, []string{"--lease", f.lease.String()}
+	cfg.Prometheus, cfg.Account = f.metrics, f.login
+	cfg.Restart, cfg.ReplicaArgs = f.restart, []string{"--lease", f.lease.String()}
+	if f.ports != "" {
+		cfg.Ports.Backends = rig.BackendPorts{MySQL: 3306, Redis: 6379, Zookeeper: 2181, Etcd: 2379}
+	}
 	if f.mysql != "" {
 		cfg.Database = rig.GaleraCluster
 	}
@@ -308,7 +336,7 @@ func (f labFlags) labText(addrs rig.Addresses, logs string, wanted rig.Ports) st
 	if addrs.Prometheus != "" {
 		console = "  " + addrs.Console() + "\n"
 	}
-	port := addrs.Target[strings.LastIndex(addrs.Target, ":")+1:]
+	port := portOf(addrs.Target)
 	return fmt.Sprintf(`
 The lab is ready.
 
@@ -327,6 +355,9 @@ Look into the servers:
   oversell redis-cli
   oversell zkcli
   oversell etcdctl get --prefix /
+
+Connect a program of your own:
+  oversell settings
 
 Ctrl-C ends the lab.
 `, addrs.Target, port, process.Quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))

@@ -121,6 +121,7 @@ func rootCommand(program string) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(labCommand(), dashCommand(), runCommand(), breakCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
 	root.AddCommand(clientCommands()...)
+	root.AddCommand(settingsCommand())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = knownCommand, root.RunE

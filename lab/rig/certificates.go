@@ -54,6 +54,6 @@ func (r *Rig) secureEnv() []string {
 	return []string{
 		"MYSQL_CA_FILE=" + files.CA, "ETCD_CA_FILE=" + files.CA,
 		"ZK_CA_FILE=" + files.CA, "ZK_CERT_FILE=" + files.Cert, "ZK_KEY_FILE=" + files.Key,
-		"ZK_AUTH=" + labUser + ":" + r.secrets.user,
+		"ZK_AUTH=" + r.secrets.name + ":" + r.secrets.user,
 	}
 }

@@ -49,7 +49,7 @@ func (r *Rig) addPair(found programs) {
 	if r.cfg.Database == TwoMasters {
 		a.follow(b)
 	} else {
-		r.addrs.Reads = r.secrets.mysql(labUser, b.addr)
+		r.addrs.Reads = r.secrets.mysql(r.secrets.name, b.addr)
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 
 func (r *Rig) mysqlOf(i int) string {
 	if d := r.cfg.Database; (d == Galera || d == TwoMasters) && i%2 == 0 {
-		return r.secrets.mysql(labUser, r.databases[1].addr)
+		return r.secrets.mysql(r.secrets.name, r.databases[1].addr)
 	}
 	return r.addrs.MySQL
 }

@@ -35,6 +35,10 @@ type Config struct {
 	// PostgreSQL always have a password, which is in their addresses; locks on trial get only addresses.
 	Login bool
 
+	// Account is the user:password of all servers; empty means oversell and a random password. Both have only
+	// letters, digits and _, so that no file or address must quote them. The servers use root for themselves.
+	Account string
+
 	// Conditions of a deployment, which the lab leaves out by default.
 	TLS          bool          // replicas connect with TLS, and as users with few rights; the rig makes Certificates
 	Certificates *Certificates // for connections with TLS; nil means without, unless TLS is set
@@ -52,7 +56,7 @@ type Config struct {
 
 	ReplicaArgs []string // more flags for `oversell serve`
 	ReplicaEnv  []string // more variables for it, as NAME=value
-	Ports       Ports    // preferred ports
+	Ports       Ports
 	Log         io.Writer
 	OnExit      func(Exit) // is called when a server dies unexpectedly; must not block or call the rig
 	Restart     bool       // a replica that dies unexpectedly is started again; not for experiments, which kill replicas
@@ -71,7 +75,13 @@ type Ports struct {
 	Nginx      int
 	Prometheus int
 	Replicas   []int
+
+	Backends BackendPorts
 }
+
+// BackendPorts are the ports of the first server of a kind; the next one gets the next port. Where one of them is in
+// use, the rig does not start: programs with these ports would connect to another server. 0 means any free port.
+type BackendPorts struct{ MySQL, Redis, Zookeeper, Etcd int }
 
 // Exit describes a server that died unexpectedly.
 type Exit struct {

@@ -14,13 +14,13 @@ func (r *Rig) addEtcds(program string) {
 		cluster[i] = name + "=" + peers[i]
 	}
 	for i, name := range names {
-		r.addEtcd(program, name, peers[i], strings.Join(cluster, ","))
+		r.addEtcd(program, name, i, peers[i], strings.Join(cluster, ","))
 	}
 }
 
-// addEtcd adds a member. peer is its URL for other members, cluster lists all names and URLs.
-func (r *Rig) addEtcd(program, name, peer, cluster string) {
-	s := r.newServer(name, program, 0)
+// addEtcd adds member i. peer is its URL for other members, cluster lists all names and URLs.
+func (r *Rig) addEtcd(program, name string, i int, peer, cluster string) {
+	s := r.newBackend(name, program, r.cfg.Ports.Backends.Etcd, i)
 	client := "http://" + s.addr
 	health := client
 	var secure []string

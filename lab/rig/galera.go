@@ -26,15 +26,15 @@ func (r *Rig) addGaleraCluster(found programs) {
 
 // addHAProxy adds the proxy through which clients write at one node of the cluster.
 func (r *Rig) addHAProxy(found programs, nodes []*database) {
-	s := r.newServer("haproxy", found.haproxy, 0)
+	s := r.newBackend("haproxy", found.haproxy, r.cfg.Ports.Backends.MySQL, 0)
 	// In a file, because every user can read arguments. A server without a certificate has no TLS.
-	s.write("client.cnf", fmt.Sprintf("[client]\nuser=%s\npassword=%s\nskip-ssl\n", labUser, r.secrets.user))
+	s.write("client.cnf", fmt.Sprintf("[client]\nuser=%s\npassword=%s\nskip-ssl\n", r.secrets.name, r.secrets.user))
 	conf := s.conf("haproxy.cfg", map[string]any{
 		"Addr": s.addr, "Check": s.script("galera_check"), "Programs": filepath.Dir(found.mariadb), "Nodes": nodes,
 	})
 	s.args = []string{"-db", "-f", conf} // -db: in the foreground
 	// A read waits for all earlier commits of the cluster. By default, another node may return older data.
-	r.addrs.MySQL = withOption(r.secrets.mysql(labUser, s.addr), "wsrep_sync_wait=1")
+	r.addrs.MySQL = withOption(r.secrets.mysql(r.secrets.name, s.addr), "wsrep_sync_wait=1")
 	s.probe = func(ctx context.Context) error {
 		_, err := backend.MySQLValue(ctx, r.addrs.MySQL, "SELECT 1")
 		return err

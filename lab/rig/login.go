@@ -21,11 +21,11 @@ func (r *Rig) addLogin(s *Server) []string {
 	if !r.cfg.Login {
 		return nil
 	}
-	r.addrs.JAAS = s.conf("jaas.conf", map[string]any{"User": labUser, "Password": r.secrets.user})
+	r.addrs.JAAS = s.conf("jaas.conf", map[string]any{"User": r.secrets.name, "Password": r.secrets.user})
 	return []string{
 		"-Djava.security.auth.login.config=" + r.addrs.JAAS,
 		"-Dzookeeper.authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-		"-Dzookeeper.superUser=" + labUser,
+		"-Dzookeeper.superUser=" + r.secrets.name,
 	}
 }
 

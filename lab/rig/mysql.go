@@ -29,12 +29,16 @@ func (r *Rig) addMySQL(found programs) {
 	default:
 		r.addDatabase(found, "mysql")
 	}
-	r.addrs.MySQL = r.secrets.mysql(labUser, r.databases[0].addr)
+	r.addrs.MySQL = r.secrets.mysql(r.secrets.name, r.databases[0].addr)
 }
 
 // addDatabase adds one MySQL or MariaDB server. Its settings may be changed until install runs.
 func (r *Rig) addDatabase(found programs, name string) *database {
-	d := &database{Server: r.newServer(name, found.mysqld, 0), programs: found}
+	port := 0
+	if r.cfg.Database == OneServer {
+		port = r.cfg.Ports.Backends.MySQL
+	}
+	d := &database{Server: r.newBackend(name, found.mysqld, port, 0), programs: found}
 	values := map[string]any{
 		"Dir": d.dir, "MariaDB": found.installer != "", "Root": os.Geteuid() == 0, "Fsync": r.cfg.Fsync, "Galera": "",
 	}
@@ -42,14 +46,14 @@ func (r *Rig) addDatabase(found programs, name string) *database {
 		values["Galera"] = r.secrets.galera
 	}
 	d.args = []string{"--defaults-file=" + d.conf("my.cnf", values)} // must come first
-	d.setUp = r.render("setup.sql", map[string]any{"Admin": r.secrets.admin, "User": r.secrets.user})
+	d.setUp = r.render("setup.sql", map[string]any{"Admin": r.secrets.admin, "User": r.secrets.name, "Password": r.secrets.user})
 	if files := r.cfg.Certificates; files != nil {
 		d.more = []string{"--ssl-ca=" + files.CA, "--ssl-cert=" + files.Cert, "--ssl-key=" + files.Key}
 	}
 	d.mkdir("tmp")
 	d.mkdir("files")
 	d.prepare = d.install
-	dsn := r.secrets.mysql(labUser, d.addr)
+	dsn := r.secrets.mysql(r.secrets.name, d.addr)
 	d.probe = func(ctx context.Context) error {
 		_, err := backend.MySQLValue(ctx, dsn, "SELECT 1")
 		return err

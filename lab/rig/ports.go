@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // The rig's ports are above those of well-known services, and below the ports that the system gives
@@ -54,6 +59,33 @@ func (p *ports) reserve(port int) error {
 	_ = tcp.Close()
 	p.held = append(p.held, udp)
 	return nil
+}
+
+// userOf names the program that has a port, such as "mysqld (process 812)". A user can see only his own programs.
+func userOf(port int) string {
+	var sockets []string                                   // as the links in /proc/PID/fd name them
+	for _, table := range []string{"tcp", "tcp6", "udp"} { // a lab holds UDP ports: see ports
+		text, _ := os.ReadFile("/proc/net/" + table) //nolint:gosec // one of the three
+		for line := range strings.Lines(string(text)) {
+			const local, state, inode, connected = 1, 3, 9, "01"
+			fields := strings.Fields(line)
+			if len(fields) > inode && strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", port)) && fields[state] != connected {
+				sockets = append(sockets, "socket:["+fields[inode]+"]")
+			}
+		}
+	}
+	all, err := procfs.AllProcs()
+	if err != nil { // only Linux has it
+		return fmt.Sprintf("another program (lsof -i :%d names it)", port)
+	}
+	for _, p := range all {
+		files, _ := p.FileDescriptorTargets() // an error means that it belongs to another user, or has ended
+		if slices.ContainsFunc(files, func(file string) bool { return slices.Contains(sockets, file) }) {
+			name, _ := p.Comm()
+			return fmt.Sprintf("%s (process %d)", name, p.PID)
+		}
+	}
+	return fmt.Sprintf("a program of another user (sudo ss -ltnp 'sport = :%d' names it)", port)
 }
 
 // release gives all ports back. The servers must have ended.

@@ -32,7 +32,7 @@ func (r *Rig) addPostgres(found programs) {
 
 	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
 	pooler.owner = owner
-	users := pooler.write("users.txt", fmt.Sprintf("%q %q\n", labUser, r.secrets.user))
+	users := pooler.write("users.txt", fmt.Sprintf("\"oversell\" %q\n", r.secrets.user))
 	values := map[string]any{"Server": pg.port(), "Port": pooler.port(), "Users": users}
 	pooler.args = []string{pooler.conf("pgbouncer.ini", values)}
 

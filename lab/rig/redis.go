@@ -12,7 +12,7 @@ import (
 // addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk. With
 // Config.Fsync it starts with its data.
 func (r *Rig) addRedis(found programs, i int) {
-	s := r.newRedis(found, fmt.Sprintf("redis-%d", i))
+	s := r.newRedis(found, fmt.Sprintf("redis-%d", i), r.cfg.Ports.Backends.Redis, i-1)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	if r.cfg.Certificates == nil {
@@ -22,7 +22,7 @@ func (r *Rig) addRedis(found programs, i int) {
 	r.check(err)
 	s.args = append(s.args, "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "no",
 		"--tls-cert-file", r.cfg.Certificates.Cert, "--tls-key-file", r.cfg.Certificates.Key, "--tls-ca-cert-file", r.cfg.Certificates.CA)
-	r.addrs.RedisTLS = append(r.addrs.RedisTLS, fmt.Sprintf("rediss://%s:%s@%s/0?ca=%s", labUser, r.secrets.user, hostPort(port), r.cfg.Certificates.CA))
+	r.addrs.RedisTLS = append(r.addrs.RedisTLS, fmt.Sprintf("rediss://%s:%s@%s/0?ca=%s", r.secrets.name, r.secrets.user, hostPort(port), r.cfg.Certificates.CA))
 }
 
 const redisReplica = "redis-1-replica"
@@ -32,13 +32,13 @@ func (r *Rig) addRedisReplica(found programs) {
 	master, err := r.Server("redis-1")
 	r.check(err)
 	_, port, _ := strings.Cut(r.addLink(redisReplica, master).addr, ":")
-	s := r.newRedis(found, redisReplica, "--replicaof", loopback+" "+port)
+	s := r.newRedis(found, redisReplica, 0, 0, "--replicaof", loopback+" "+port)
 	s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 }
 
 // newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
-func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
-	s := r.newServer(name, found.redis, 0)
+func (r *Rig) newRedis(found programs, name string, first, i int, more ...string) *Server {
+	s := r.newBackend(name, found.redis, first, i)
 	if r.cfg.Clocks {
 		r.faketime = found.faketime
 		s.clock = filepath.Join(s.dir, "clock")
@@ -46,7 +46,7 @@ func (r *Rig) newRedis(found programs, name string, more ...string) *Server {
 		r.check(s.SetClock(0))
 	}
 	conf := s.conf("redis.conf", map[string]any{
-		"User": labUser, "Password": r.secrets.user, "TLS": r.cfg.Certificates != nil, "Fsync": r.cfg.Fsync,
+		"User": r.secrets.name, "Password": r.secrets.user, "TLS": r.cfg.Certificates != nil, "Fsync": r.cfg.Fsync,
 	})
 	s.args = append(redisArgs(s, conf), more...)
 	r.backends = append(r.backends, s)

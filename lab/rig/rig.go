@@ -34,6 +34,7 @@ type Rig struct {
 	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
 	faketime   string  // a library that gives a program another clock; empty without Config.Clocks
 	setUpErr   error   // the first error of the preparations; see check
+	inUse      string  // a line for each required port that another program has
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
@@ -61,7 +62,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rig{cfg: cfg, dir: dir, secrets: newSecrets()}
+	r := &Rig{cfg: cfg, dir: dir, secrets: newSecrets(cfg.Account)}
 	sweep(filepath.Dir(dir), r.logf)
 	r.reaper, err = startReaper(dir)
 	if err != nil {
@@ -97,6 +98,9 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 	}
 	if err == nil {
 		r.addServers(found)
+		if r.inUse != "" { // all of them, so that the user can end their programs at once
+			r.check(fmt.Errorf("rig: the servers cannot have these ports:\n%sEnd these programs, or start the lab without fixed ports: then it takes free ones", r.inUse))
+		}
 		err = r.setUpErr
 	}
 	if err == nil {
@@ -140,7 +144,7 @@ func (r *Rig) build(ctx context.Context) error {
 func (r *Rig) addServers(found programs) {
 	r.addrs.Token = r.cfg.Token
 	if r.cfg.Login {
-		r.addrs.Login = labUser + ":" + r.secrets.user
+		r.addrs.Login = r.secrets.name + ":" + r.secrets.user
 	}
 	if r.cfg.TLS {
 		var err error

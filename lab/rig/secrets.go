@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -14,18 +15,22 @@ import (
 // are off, and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
 	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
-	user   string // of the user oversell of MySQL, PostgreSQL, ZooKeeper and etcd, and of Redis
+	name   string // of the user of MySQL, ZooKeeper and etcd
+	user   string // the password of this user, of PostgreSQL's user oversell, and of Redis
 	galera string // the cluster's name, without which no node can join
 }
 
-func newSecrets() secrets {
-	return secrets{admin: rand.Text(), user: rand.Text(), galera: rand.Text()}
+func newSecrets(account string) secrets {
+	name, password, _ := strings.Cut(account, ":")
+	return secrets{
+		admin: rand.Text(), name: cmp.Or(name, "oversell"), user: cmp.Or(password, rand.Text()), galera: rand.Text(),
+	}
 }
 
-// The users of MySQL. labUser may do everything in the schema oversell, and
-// in those of guests, whose names begin with oversell_. Its only global privilege is
-// PROCESS, to see which statements wait for a lock. Above all it has neither FILE nor SUPER.
-const adminUser, labUser = "root", "oversell"
+// adminUser is MySQL's user for the rig alone. The other user may do everything in the schema oversell, in those of
+// guests, whose names begin with oversell_, and in those that students create, whose names begin with test. Its only
+// global privilege is PROCESS, to see which statements wait for a lock. Above all it has neither FILE nor SUPER.
+const adminUser = "root"
 
 func (s secrets) mysql(user, addr string) string {
 	password := s.user
@@ -44,7 +49,7 @@ func withOption(dsn, option string) string {
 }
 
 func (s secrets) postgres(addr string) string {
-	return fmt.Sprintf("postgres://%s:%s@%s/oversell?sslmode=disable", labUser, s.user, addr)
+	return fmt.Sprintf("postgres://oversell:%s@%s/oversell?sslmode=disable", s.user, addr)
 }
 
 // RedisURL returns the URL of this rig's Redis at addr, the host:port of the server or of a link.

@@ -52,6 +52,19 @@ func (r *Rig) newServer(name, program string, preferred int) *Server {
 	return s
 }
 
+// newBackend adds the server i of its kind, counted from 0. If first is not 0, it must get the port first+i.
+func (r *Rig) newBackend(name, program string, first, i int) *Server {
+	if first == 0 {
+		return r.newServer(name, program, 0)
+	}
+	port := first + i
+	s := r.newServer(name, program, port)
+	if s.addr != hostPort(port) {
+		r.inUse += fmt.Sprintf("  port %d (%s) is in use by %s\n", port, name, userOf(port))
+	}
+	return s
+}
+
 func (s *Server) mkdir(name string) string {
 	path := filepath.Join(s.dir, name)
 	if err := os.Mkdir(path, 0o700); err != nil {

@@ -2,9 +2,12 @@ package rig_test
 
 import (
 	"bytes"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,6 +45,35 @@ func TestFailedStart(t *testing.T) {
 		if after := labFolders(t); after != before {
 			t.Errorf("folders before: %s, after: %s", before, after)
 		}
+	}
+}
+
+// TestPortInUse: a required port that another program has is an error, which names the program. So is one that
+// another lab has reserved. Servers after the first of a kind have the next ports.
+func TestPortInUse(t *testing.T) {
+	here := fmt.Sprintf("(process %d)", os.Getpid())
+	tcp, err := net.Listen("tcp", "[::]:0") //nolint:gosec,noctx // on all addresses, as ZooKeeper does by default
+	must(t, err)
+	defer func() { _ = tcp.Close() }()
+	port := tcp.Addr().(*net.TCPAddr).Port
+	udp, err := net.ListenPacket("udp4", "127.0.0.1:0") //nolint:noctx // as a lab reserves a port
+	must(t, err)
+	defer func() { _ = udp.Close() }()
+	reserved := udp.LocalAddr().(*net.UDPAddr).Port
+
+	ports := rig.Ports{Backends: rig.BackendPorts{Redis: port - 1, Etcd: reserved}}
+	_, err = rig.Start(t.Context(), rig.Config{Redis: 2, Etcd: true, Ports: ports})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, server := range []string{fmt.Sprintf("port %d (redis-2)", port), fmt.Sprintf("port %d (etcd)", reserved)} {
+		_, named, _ := strings.Cut(err.Error(), server+" is in use by ")
+		if name, _, _ := strings.Cut(named, "\n"); runtime.GOOS == "linux" && !strings.Contains(name, here) {
+			t.Errorf("%s is not said to be in use by this program, %s: %v", server, here, err)
+		}
+	}
+	if !strings.Contains(err.Error(), "End these programs") {
+		t.Errorf("the error does not say what to do: %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 
 // addZookeeper adds a server. id is its number in the ensemble.
 func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members []string) {
-	s := r.newServer(name, program.java, 0)
+	s := r.newBackend(name, program.java, r.cfg.Ports.Backends.Zookeeper, id-1)
 	values := map[string]any{"Port": s.port(), "Data": s.mkdir("data"), "Members": members, "CA": ""}
 	if r.cfg.Certificates != nil {
 		r.secureZookeeper(s, values)
