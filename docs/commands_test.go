@@ -60,6 +60,7 @@ func runners() map[string]runner {
 		"make up": docker("deploy/docker/up.sh"),
 		"docker compose -f docker-compose.yml -f deploy/docker/sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/sentinel.yml"),
 		"docker compose -f docker-compose.yml -f deploy/docker/cluster.yml up --build --wait":  docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/cluster.yml"),
+		"docker compose -f docker-compose.yml -f deploy/docker/ports.yml up --build --wait":    docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/ports.yml"),
 		"docker compose down --volumes":                                               docker("docker compose --profile jmeter down --volumes"),
 		"docker compose exec lab /oversell run --target http://nginx:8080 none redis": docker("docker compose exec -T lab /oversell run --target http://nginx:8080"),
 		"docker compose --profile jmeter run --rm jmeter":                             docker("docker compose --profile jmeter run --rm -T jmeter"),

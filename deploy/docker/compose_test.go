@@ -153,6 +153,57 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// TestPublished checks the file that publishes the servers: at their usual ports, on loopback only. It changes nothing
+// else, and the containers stay on the internal network.
+func TestPublished(t *testing.T) {
+	base := load(t)
+	tests := []struct {
+		name string
+		env  []string
+		want map[string]string
+	}{
+		{"as documented", nil, map[string]string{
+			"mysql": "3306", "redis-1": "6379", "redis-2": "6380", "redis-3": "6381", "redis-4": "6382", "redis-5": "6383",
+			"zookeeper": "2181", "etcd": "2379", "nginx": "8080", "replica-1": "8000", "replica-2": "8100", "replica-3": "8200",
+		}},
+		{"chosen", []string{"MYSQL_PORT=13306", "REDIS_1_PORT=16379", "REDIS_5_PORT=16383", "ZK_PORT=12181", "ETCD_PORT=12379"}, map[string]string{
+			"mysql": "13306", "redis-1": "16379", "redis-2": "6380", "redis-3": "6381", "redis-4": "6382", "redis-5": "16383",
+			"zookeeper": "12181", "etcd": "12379", "nginx": "8080", "replica-1": "8000", "replica-2": "8100", "replica-3": "8200",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			project := loadWith(t, []string{"ports.yml"}, test.env...)
+			got := published(project)
+			for service, port := range test.want {
+				if got[service] != "127.0.0.1:"+port {
+					t.Errorf("%s is published on %q, want %s on loopback", service, got[service], port)
+				}
+			}
+			if len(got) != len(test.want) || len(project.Services) != len(base.Services) {
+				t.Errorf("published: %v, of %d services", got, len(project.Services))
+			}
+			for name, s := range project.Services {
+				before := base.Services[name]
+				_, internal := s.Networks["backends"]
+				_, outside := s.Networks["published"]
+				_, wasInternal := before.Networks["backends"]
+				isServer := wasInternal && !strings.HasPrefix(name, "replica-")
+				if internal != wasInternal || outside != isServer || s.ReadOnly != before.ReadOnly || s.User != before.User ||
+					s.Image != before.Image || !slices.Equal(s.Command, before.Command) || !slices.Equal(s.CapDrop, before.CapDrop) {
+					t.Errorf("%s lost a part of docker-compose.yml, or has the wrong networks: %+v", name, s)
+				}
+			}
+			if project.Networks["published"].Internal {
+				t.Error("Docker publishes no ports of an internal network")
+			}
+			if env := project.Services["mysql"].Environment; *env["MYSQL_RANDOM_ROOT_PASSWORD"] != "" || *env["MYSQL_ROOT_PASSWORD"] != *env["MYSQL_PASSWORD"] {
+				t.Errorf("root has another password than oversell, so a student cannot create the database test: %v", env)
+			}
+		})
+	}
+}
+
 // TestHealthChecks rejects short intervals: a check every second would cost half a core.
 func TestHealthChecks(t *testing.T) {
 	for name, s := range load(t).Services {

@@ -181,6 +181,18 @@ export COMPOSE_FILE=docker-compose.yml:deploy/docker/sentinel.yml
 topology Sentinel redis-master
 export COMPOSE_FILE=docker-compose.yml:deploy/docker/cluster.yml
 topology 'a cluster' redis-node-1
+
+# The servers, published: MySQL's root creates the database test, and a program of this machine reaches Redis.
+export COMPOSE_FILE=docker-compose.yml:deploy/docker/ports.yml
+export MYSQL_PORT=0 REDIS_1_PORT=0 REDIS_2_PORT=0 REDIS_3_PORT=0 REDIS_4_PORT=0 REDIS_5_PORT=0 ZK_PORT=0 ETCD_PORT=0
+quiet docker compose up --wait --wait-timeout 600
+quiet docker compose exec -T mysql sh -c 'MYSQL_PWD=$MYSQL_PASSWORD mysql -u root -e "create database test"'
+for server in mysql:3306 redis-1:6379 redis-5:6379 zookeeper:2181 etcd:2379; do
+	docker compose port "${server%:*}" "${server#*:}" | grep -q '^127\.0\.0\.1:[1-9]' || give_up "$server is not published on loopback"
+done
+quiet curl -sf -m 30 "$(at etcd 2379)/health"
+quiet docker compose down --volumes --timeout 30
+say "ok: published servers"
 unset COMPOSE_FILE
 
 quiet docker compose --profile jmeter down --volumes --timeout 30
