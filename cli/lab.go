@@ -93,7 +93,7 @@ func labCommand() *cobra.Command {
 		Short: "Start the whole lab on this machine, until Ctrl-C",
 		Long:  labLong,
 		Example: `  oversell lab
-  oversell lab --ports fixed --login student:secret
+  oversell lab --ports fixed --login root:root
   oversell lab --json lab.json & until [ -f lab.json ]; do sleep 0.1; done`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if flags.share == shareDefault && len(args) == 1 { // --share ADDRESS, without =
@@ -177,8 +177,8 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if f.ports != "" && f.ports != "fixed" {
 		return usage("lab: --ports %q: must be fixed", f.ports)
 	}
-	if f.login != "" && (!accountForm.MatchString(f.login) || strings.HasPrefix(f.login, "root:")) {
-		return usage("lab: --login %q: must be USER:PASSWORD, of English letters, digits and _; the user root is that of the servers", f.login)
+	if f.login != "" && !accountForm.MatchString(f.login) {
+		return usage("lab: --login %q: must be USER:PASSWORD, of English letters, digits and _", f.login)
 	}
 	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)

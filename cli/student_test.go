@@ -43,13 +43,13 @@ type ownLab struct {
 // developer's machine with MySQL, it checks that the lab names it, and starts a lab on free ports.
 func studentsLab(t *testing.T) ownLab {
 	t.Helper()
-	lab, message := startOwnLab(t, "--ports", "fixed", "--open", "--login", "student:secret")
+	lab, message := startOwnLab(t, "--ports", "fixed", "--open", "--login", "root:root")
 	if message != "" {
 		if !regexp.MustCompile(`port \d+ \([a-z0-9-]+\) is in use by .+\n(.*\n)*End these programs`).MatchString(message) {
 			t.Fatalf("the lab did not start: %s", message)
 		}
 		t.Log(message)
-		if lab, message = startOwnLab(t, "--open", "--login", "student:secret"); message != "" {
+		if lab, message = startOwnLab(t, "--open", "--login", "root:root"); message != "" {
 			t.Fatal(message)
 		}
 		return lab
@@ -178,11 +178,12 @@ func (l ownLab) twoSessions(t *testing.T) {
 		program = "mariadb"
 	}
 	// Batch mode prints what a terminal would show only with -vvv, and goes on after an error only with -f.
-	args := []string{"-h", "127.0.0.1", "-P", portIn(l.addrs.MySQL), "-u", "student", "-psecret", "-n", "-f", "-vvv"}
+	args := []string{"-h", "127.0.0.1", "-P", portIn(l.addrs.MySQL), "-u", "root", "-proot", "-n", "-f", "-vvv"}
 	const ok = "Query OK"
 	a := open(t, program, args...)
 	a.types(t, "create database test;", ok)
 	a.types(t, "use test;", "")
+	a.types(t, "select 1 into outfile '/tmp/1';", "ERROR (1045|1227) ") // a root with few rights: not that of the server
 	a.types(t, stockTable, ok)
 	a.types(t, "insert into db_stock values (1, '1001', '001', 5000);", ok+", 1 row")
 	a.types(t, "alter table db_stock add version int(11) default 0;", ok)
@@ -217,7 +218,7 @@ func (l ownLab) twoSessions(t *testing.T) {
 }
 
 func (l ownLab) redisCLI(t *testing.T) {
-	c := open(t, "redis-cli", "-p", portIn(l.addrs.Redis[0]), "-a", "secret", "--no-raw")
+	c := open(t, "redis-cli", "-p", portIn(l.addrs.Redis[0]), "-a", "root", "--no-raw")
 	for _, line := range [][2]string{
 		{"setnx lock xxx", `\(integer\) 1`},
 		{"setnx lock xxx", `\(integer\) 0`},
@@ -257,11 +258,11 @@ func (l ownLab) zkCli(t *testing.T) {
 // settings checks the addresses and the password in each part, and that the Go code can be compiled as such.
 func (l ownLab) settings(t *testing.T) {
 	parts := map[string][]string{
-		"clients":  {"mysql -h 127.0.0.1 -P " + portIn(l.addrs.MySQL) + " -u student -psecret", "redis-cli -p " + portIn(l.addrs.Redis[0]) + " -a secret", "zkCli.sh -server " + l.addrs.Zookeeper[0] + "\n"},
-		"spring":   {"url: jdbc:mysql://127.0.0.1:" + portIn(l.addrs.MySQL) + "/test?", `username: "student"`, `port: ` + portIn(l.addrs.Redis[0]) + "\n", `password: "secret"`},
-		"redisson": {`.setAddress("redis://127.0.0.1:` + portIn(l.addrs.Redis[0]) + `").setPassword("secret")`},
+		"clients":  {"mysql -h 127.0.0.1 -P " + portIn(l.addrs.MySQL) + " -u root -proot", "redis-cli -p " + portIn(l.addrs.Redis[0]) + " -a root", "zkCli.sh -server " + l.addrs.Zookeeper[0] + "\n"},
+		"spring":   {"url: jdbc:mysql://127.0.0.1:" + portIn(l.addrs.MySQL) + "/test?", `username: "root"`, `port: ` + portIn(l.addrs.Redis[0]) + "\n", `password: "root"`},
+		"redisson": {`.setAddress("redis://127.0.0.1:` + portIn(l.addrs.Redis[0]) + `").setPassword("root")`},
 		"curator":  {`.connectString("` + l.addrs.Zookeeper[0] + `")` + "\n        .retryPolicy("},
-		"go":       {`"student:secret@tcp(127.0.0.1:` + portIn(l.addrs.MySQL) + `)/test"`, `Password: "secret"`, `[]string{"` + l.addrs.Zookeeper[0] + `"}`},
+		"go":       {`"root:root@tcp(127.0.0.1:` + portIn(l.addrs.MySQL) + `)/test"`, `Password: "root"`, `[]string{"` + l.addrs.Zookeeper[0] + `"}`},
 	}
 	all, err := exec.CommandContext(t.Context(), built(), "settings", "--lab", l.file).Output()
 	must(t, err)

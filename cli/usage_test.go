@@ -34,7 +34,6 @@ func TestWrongUsage(t *testing.T) {
 		"run redis coupon":     "run: coupon is a scenario, not a strategy",
 		"run redis --jmeter --sweep clients=1..2": "run: --jmeter cannot be used with --sweep",
 		"lab --ports free":                        `lab: --ports "free": must be fixed`,
-		"lab --login root:root":                   `lab: --login "root:root": must be USER:PASSWORD, of English letters, digits and _; the user root is`,
 		"lab --login student:with:colon":          `must be USER:PASSWORD, of English letters`,
 		"settings sprin":                          `settings: part "sprin" does not exist; did you mean "spring"?`,
 		"run --clints 5":                          "run: flag --clints does not exist; did you mean --clients? List them: bin/oversell run --help",

@@ -44,7 +44,7 @@ func runners() map[string]runner {
 		"bin/oversell lab --redis cluster":                      {file: "cli/topologies_test.go", as: `"--redis cluster"`},
 		"bin/oversell lab --mysql galera":                       {file: "cli/topologies_test.go", as: `"--mysql galera`},
 		"bin/oversell lab --ports fixed --open":                 {file: "cli/student_test.go", as: `"--ports", "fixed", "--open"`},
-		"bin/oversell lab --ports fixed --login student:secret": {file: "cli/student_test.go", as: `"--login", "student:secret"`},
+		"bin/oversell lab --ports fixed --login root:root":      {file: "interop/spring_test.go", as: `"--ports", "fixed", "--login", "root:root"`},
 		"mvn -q -f interop/spring package":                      {file: "Makefile", as: "-f spring clean package"},
 		"java -jar interop/spring/target/shop.jar":              {file: "interop/spring_test.go", as: `"shop.jar"`},
 		"curl 'http://127.0.0.1:9000/check/lock?lock=redisson'": {file: "interop/spring_test.go", as: `"redisson", "curator"`},

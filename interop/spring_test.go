@@ -15,13 +15,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
-
 	"oversell/lab/rig"
 )
 
 // TestSpring sells through the shop of the folder spring, with Spring Boot, Redisson and Curator of today, from the
-// servers of a lab with --ports fixed. Only the user and the password of the shop's application.yml are replaced.
+// servers of a lab with --ports fixed. It changes nothing in the shop: the password in its application.yml is the lab's.
 func TestSpring(t *testing.T) {
 	shop := startShop(t, startLab(t))
 	const clients, each = 8, 25
@@ -40,31 +38,27 @@ func TestSpring(t *testing.T) {
 	})
 }
 
-// startLab starts a lab with --ports fixed, and returns the variables that a program needs for it: the user and the
-// password. If another program of this machine has one of the ports, the lab has others, which the variables name.
+// startLab starts a lab with --ports fixed. If another program of this machine has one of the ports, the lab has others,
+// and startLab returns the variables that name them to the shop.
 func startLab(t *testing.T) (env []string) {
 	t.Helper()
-	addrs, err := runLab(t, "--ports", "fixed")
-	fixed := err == nil
-	if err != nil && strings.Contains(err.Error(), "is in use by ") {
-		t.Log(err)
-		addrs, err = runLab(t)
+	_, err := runLab(t, "--ports", "fixed", "--login", "root:root")
+	if err == nil {
+		return nil
 	}
+	if !strings.Contains(err.Error(), "is in use by ") {
+		t.Fatal(err)
+	}
+	t.Log(err)
+	addrs, err := runLab(t, "--login", "root:root")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dsn, err := mysql.ParseDSN(addrs.MySQL)
-	if err != nil {
-		t.Fatal(err)
+	port := regexp.MustCompile(`:(\d+)[)/]`)
+	return []string{
+		"SPRING_DATASOURCE_URL=jdbc:mysql://127.0.0.1:" + port.FindStringSubmatch(addrs.MySQL)[1] + "/test?createDatabaseIfNotExist=true&allowPublicKeyRetrieval=true",
+		"SPRING_DATA_REDIS_PORT=" + port.FindStringSubmatch(addrs.Redis[0])[1], "ZOOKEEPER=" + addrs.Zookeeper[0],
 	}
-	env = []string{"LAB_USER=" + dsn.User, "LAB_PASSWORD=" + dsn.Passwd}
-	if !fixed {
-		redis := addrs.Redis[0]
-		port, _, _ := strings.Cut(redis[strings.LastIndex(redis, ":")+1:], "/")
-		env = append(env, "SPRING_DATA_REDIS_PORT="+port, "ZOOKEEPER="+addrs.Zookeeper[0],
-			"SPRING_DATASOURCE_URL=jdbc:mysql://"+dsn.Addr+"/test?createDatabaseIfNotExist=true&allowPublicKeyRetrieval=true")
-	}
-	return env
 }
 
 // runLab starts `oversell lab`, which ends with the test. Its error has what the lab has printed.

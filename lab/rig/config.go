@@ -36,7 +36,7 @@ type Config struct {
 	Login bool
 
 	// Account is the user:password of all servers; empty means oversell and a random password. Both have only
-	// letters, digits and _, so that no file or address must quote them. The servers use root for themselves.
+	// letters, digits and _, so that no file or address must quote them.
 	Account string
 
 	// Conditions of a deployment, which the lab leaves out by default.

@@ -83,7 +83,7 @@ func (r *Rig) ownEtcd(ctx context.Context, user, password string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	const all = "root" // the role with all rights, and the user that must have it
+	const all = "root" // the role with all rights, and the user that must have it; user may be root, too
 	_, err = c.RoleAdd(ctx, all)
 	for name, password := range map[string]string{all: r.secrets.admin, user: password} {
 		if err == nil {

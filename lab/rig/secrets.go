@@ -14,7 +14,7 @@ import (
 // but no request can make them write outside their data folders. ZooKeeper's admin server, reconfiguration and JMX
 // are off, and so are etcd's v2 API and profiler. nginx serves no files.
 type secrets struct {
-	admin  string // of MySQL's root, for the rig alone: it could write files as the lab's owner
+	admin  string // of MySQL's adminUser and root, for the rig alone: they could write files as the lab's owner
 	name   string // of the user of MySQL, ZooKeeper and etcd
 	user   string // the password of this user, of PostgreSQL's user oversell, and of Redis
 	galera string // the cluster's name, without which no node can join
@@ -30,7 +30,7 @@ func newSecrets(account string) secrets {
 // adminUser is MySQL's user for the rig alone. The other user may do everything in the schema oversell, in those of
 // guests, whose names begin with oversell_, and in those that students create, whose names begin with test. Its only
 // global privilege is PROCESS, to see which statements wait for a lock. Above all it has neither FILE nor SUPER.
-const adminUser = "root"
+const adminUser = "oversell_admin"
 
 func (s secrets) mysql(user, addr string) string {
 	password := s.user
