@@ -10,6 +10,12 @@ func crash() Experiment {
 		Hazard: "crash", Group: holderFails, Basic: true, Applies: always,
 		Title: api.Text{EN: "the holder's process is killed", ZH: "持锁者的进程被杀死"},
 		Shows: api.Text{EN: "how long the others wait for the lock of a dead holder", ZH: "其他请求要等多久才能拿到锁"},
-		step:  "granted", contenderParams: wait(grantBound), inject: killReplica(holder), judge: mustSell(late, contender),
+		step:  "granted", contenderParams: wait(grantBound), inject: killReplica(holder),
+		judge: func(p *participant) *finding {
+			if p.stopped[holder] == "" { // it had sold before, and its process died with nothing to lose
+				return neverStopped()
+			}
+			return mustSell(late, contender)(p)
+		},
 	}
 }

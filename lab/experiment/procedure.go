@@ -393,7 +393,7 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
 	if p.stopped[holder] == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
-		return finding{api.Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
+		return *neverStopped()
 	}
 	if r.judge != nil {
 		if found := r.judge(p); found != nil {
@@ -407,6 +407,10 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 		}}
 	}
 	return finding{api.Safe, "", api.Text{}}
+}
+
+func neverStopped() *finding {
+	return &finding{api.Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
 }
 
 // stalled is the finding that the lock was not granted in time.

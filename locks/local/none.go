@@ -44,7 +44,7 @@ func (s none) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err e
 func (none) Card() api.Card {
 	return api.Card{
 		ID: "none", Family: "local", Source: "1.2, 1.3", Scope: api.ScopeNone,
-		Core: true, Backends: []string{"mysql"},
+		Core: true, Backends: []string{"mysql"}, CriticalStep: api.Read,
 		Title: api.Text{EN: "No lock", ZH: "无锁"},
 		Summary: api.Text{
 			EN: "SELECT the count, then UPDATE it to one less. Two requests that read the same count sell two pieces, and the stock falls by one.",

@@ -72,7 +72,7 @@ func (s *version) try(ctx context.Context, o stock.Order, began time.Time, r *st
 func (*version) Card() api.Card {
 	return api.Card{
 		ID: "version", Family: "mysql", Source: "1.6.2", Scope: api.ScopeShared, Safe: true,
-		Core: true, Backends: []string{"mysql"},
+		Core: true, Backends: []string{"mysql"}, CriticalStep: api.Read,
 		Title: api.Text{EN: "Version, compare and set", ZH: "乐观锁 version"},
 		Summary: api.Text{
 			EN: "Read count and version. Write only if the version has not changed, otherwise start again.",

@@ -118,8 +118,8 @@ func (s *versionAdmitted) leave(product int64, p *pace) {
 func (*versionAdmitted) Card() api.Card {
 	return api.Card{
 		ID: "version-admitted", Family: "mysql", Source: "Chiu, Jain 1989", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql"},
-		Title:    api.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
+		Backends: []string{"mysql"}, CriticalStep: api.Read,
+		Title: api.Text{EN: "Version, one at a time in each replica", ZH: "乐观锁加准入控制"},
 		Summary: api.Text{
 			EN: "The compare-and-set of version, but in each replica one request at a time tries. After conflicts, replicas try less often.",
 			ZH: "同样比较 version 再写入，但每个副本一次只放一个请求去试；冲突多了，副本就自动放慢。",

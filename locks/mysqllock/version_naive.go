@@ -41,7 +41,7 @@ func (s *versionNaive) Deduct(ctx context.Context, o stock.Order) (r stock.Recei
 func (*versionNaive) Card() api.Card {
 	return api.Card{
 		ID: "version-naive", Family: "mysql", Source: "1.6.2", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, Slow: true,
+		Backends: []string{"mysql"}, Slow: true, CriticalStep: api.Read,
 		Title: api.Text{EN: "Version, retried at once", ZH: "乐观锁，失败立即重试"},
 		Summary: api.Text{
 			EN: "The compare-and-set of version. After a conflict, a request starts again without a pause, until its wait is over.",

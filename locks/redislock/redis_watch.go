@@ -213,7 +213,7 @@ func (s *watch) Clear(ctx context.Context, key string) error {
 func (*watch) Card() api.Card {
 	return api.Card{
 		ID: "redis-watch", Family: "redis", Source: "002", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql", "redis"}, Stock: "redis",
+		Backends: []string{"mysql", "redis"}, Stock: "redis", CriticalStep: api.Read,
 		Title: api.Text{EN: "Stock in Redis, WATCH and EXEC", ZH: "Redis 事务 WATCH/MULTI/EXEC"},
 		Summary: api.Text{
 			EN: "The count is in Redis. A sale watches it, reads it, and writes it only if it has not changed since. Otherwise the sale starts again.",
