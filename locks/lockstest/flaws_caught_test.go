@@ -23,6 +23,7 @@ func TestFlaws(t *testing.T) {
 		{flaw: excludesNothing, caught: []string{
 			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "no-renewal", "names", "lease-length",
 		}, may: []string{"clean-up", "storm"}},
+		{flaw: letsAllIn, caught: []string{"exclusion"}, only: []string{"exclusion"}},
 		{flaw: onlyThisProcess, caught: []string{
 			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal", "no-renewal",
 			"loss-notice", "late-receipt", "fenced-write", "amnesia", "names", "lease-length",
@@ -34,11 +35,13 @@ func TestFlaws(t *testing.T) {
 		{flaw: cancelledRelease, caught: []string{"release", "refusals"}, may: []string{"clean-up"}},
 		{flaw: firstReleaseFails, caught: []string{"release", "re-entry"}, only: []string{"release", "re-entry"}},
 		{flaw: releasesForeignLock, caught: []string{"expiry"}},
+		{flaw: releasesOwnNext, caught: []string{"same-process"}, only: []string{"same-process"}},
 		{flaw: neverExpires, caught: []string{"expiry", "no-renewal", "renewal-end", "loss-notice", "late-receipt", "fenced-write", "lease-length"}},
 		{flaw: neverRenews, caught: []string{"renewal", "no-renewal"}},
 		{flaw: renewsAnyway, caught: []string{"no-renewal", "lease-length"}},
 		{flaw: cutsLease, caught: []string{"lease-length"}, may: []string{"no-renewal"}},
 		{flaw: confusesNames, caught: []string{"names"}},
+		{flaw: oneKey, caught: []string{"keys"}, only: []string{"keys"}},
 		{flaw: hidesTheLoss, caught: []string{"loss-notice"}, may: []string{"expiry"}},
 		{flaw: constantFence, caught: []string{"fence", "fenced-write", "amnesia"}},
 		{flaw: losesFences, caught: []string{"amnesia"}},
@@ -56,6 +59,15 @@ func TestFlaws(t *testing.T) {
 		{flaw: deniesNotice, caught: []string{"unnoticed-expiry"}},
 		{flaw: deniesScope, caught: []string{"exclusion-across"}},
 		{flaw: claimsOrder, caught: []string{"order"}, only: []string{"order"}},
+	}
+	var found []string
+	for _, test := range tests {
+		found = append(found, test.caught...)
+	}
+	for _, c := range lockstest.Checks() {
+		if !c.Alone && !slices.Contains(found, c.Name) {
+			t.Errorf("no flaw shows that the check %q can fail", c.Name)
+		}
 	}
 	for _, test := range tests {
 		t.Run(string(test.flaw), func(t *testing.T) {

@@ -11,6 +11,7 @@ const (
 
 	// Flaws of the lock.
 	excludesNothing     flaw = "excludes-nothing"
+	letsAllIn           flaw = "lets-all-in"       // also the requests of one process
 	onlyThisProcess     flaw = "only-this-process" // works in one process, although its card says shared
 	shortWait           flaw = "short-wait"
 	zombieWaiter        flaw = "zombie-waiter" // a cancelled waiter continues in the background
@@ -19,12 +20,14 @@ const (
 	cancelledRelease    flaw = "cancelled-release"     // a cancelled request does not release
 	firstReleaseFails   flaw = "first-release-fails"   // the first release does nothing, so the second returns nil
 	releasesForeignLock flaw = "releases-foreign-lock"
+	releasesOwnNext     flaw = "releases-own-next" // frees the lock of the next request in the same process
 	neverExpires        flaw = "never-expires"
 	neverRenews         flaw = "never-renews"
 	renewsAnyway        flaw = "renews-anyway"
 	hidesTheLoss        flaw = "hides-the-loss"
 	cutsLease           flaw = "cuts-lease"     // to whole seconds
 	confusesNames       flaw = "confuses-names" // ignores the case of keys
+	oneKey              flaw = "one-key"        // has one lock for all keys
 	constantFence       flaw = "constant-fence"
 	losesFences         flaw = "loses-fences"
 	waitsForItself      flaw = "waits-for-itself"

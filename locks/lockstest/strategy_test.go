@@ -39,6 +39,8 @@ func newStrategy(server *rpc.Client, f flaw) locks.Strategy {
 	case waitsForItself:
 	case onlyThisProcess:
 		l = &processLock{}
+	case letsAllIn, releasesOwnNext: // a queue of this process would hide the flaw
+		l = locks.Reentrant(&serverLock{server: server, flaw: f})
 	default:
 		l = locks.Reentrant(l)
 	}
@@ -76,7 +78,7 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	if r.Lease == 0 {
 		r.Lease = 10 * time.Second
 	}
-	began, a := time.Now(), Args{Key: r.Key, Token: locks.Token(r.Owner), Lease: r.Lease, Force: l.flaw == excludesNothing}
+	began, a := time.Now(), Args{Key: r.Key, Token: locks.Token(r.Owner), Lease: r.Lease, Force: l.flaw == excludesNothing || l.flaw == letsAllIn}
 	switch l.flaw {
 	case neverExpires:
 		a.Lease = time.Hour
@@ -84,6 +86,8 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 		a.Lease = max(a.Lease.Truncate(time.Second), time.Millisecond)
 	case confusesNames:
 		a.Key = strings.ToLower(a.Key)
+	case oneKey:
+		a.Key = string(oneKey)
 	}
 	if l.flaw == shortWait {
 		r.Wait /= 2
@@ -154,7 +158,7 @@ func (l *serverLock) lock(ctx context.Context, r locks.Request, a Args, got Resu
 			if l.flaw == cancelledRelease && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			a.Force = l.flaw == releasesForeignLock
+			a.Force = l.flaw == releasesForeignLock || l.flaw == releasesOwnNext
 			return l.own("Release", a)
 		},
 	}
