@@ -184,6 +184,11 @@ mutations: servers ## seed twenty bugs in the strategies: oversell explore must 
 caught: servers browser build ## put thirty bugs into copies of the checkout: make test must find 24; takes half an hour
 	GO="$(GO)" sh tools/caught.sh
 
+# After an interruption, it continues. make clean deletes what was done. PATCHES="late-writes herd" takes only these.
+.PHONY: falsify
+falsify: servers build ## make each claim of a card false by a patch: its experiment must contradict it; takes an hour
+	GO="$(GO)" PATCHES="$(PATCHES)" sh tools/falsify.sh
+
 # The comparison and the contract on Sentinel, a cluster of Redis, and ensembles; fail-overs by the servers.
 .PHONY: topologies
 topologies: servers build ## all strategies on Galera, Sentinel, a Redis cluster and ensembles, and their fail-overs; takes 25 minutes

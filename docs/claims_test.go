@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -163,13 +164,15 @@ func TestSafe(t *testing.T) {
 
 // summary is an entry of docs/matrix.json: the results of a strategy under a hazard.
 type summary struct {
-	Claim  string `json:"claim"`
-	Runs   int    `json:"runs"`
-	Agrees bool   `json:"agrees"`
+	Claim   string      `json:"claim"`
+	Runs    int         `json:"runs"`
+	Verdict api.Verdict `json:"verdict"`
+	Agrees  bool        `json:"agrees"`
 }
 
 // TestProven checks that the runs recorded in docs/matrix.json confirm each claim of each card, and
-// each claim that an experiment makes for all cards.
+// each claim that an experiment makes for all cards. If a hazard breaks a strategy, it must spare another one:
+// else its experiment may not be able to say so.
 func TestProven(t *testing.T) {
 	text, err := os.ReadFile("docs/matrix.json")
 	if err != nil {
@@ -185,24 +188,31 @@ func TestProven(t *testing.T) {
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]map[string]summary{}
+	shown, survived := map[string]map[string]summary{}, map[string]bool{}
 	for _, r := range recorded.Rows {
-		if !r.Fenced {
-			shown[r.Strategy] = r.Summaries
+		for hazard, s := range r.Summaries {
+			survived[hazard] = survived[hazard] || s.Verdict == api.Safe
 		}
+		shown[experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()] = r.Summaries
 	}
-	check := func(c api.Card, hazard, claim string) {
-		s := shown[c.ID][hazard]
+	check := func(c experiment.Card, fenced bool, hazard, claim string) {
+		s := shown[experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()][hazard]
 		if s.Runs == 0 || s.Claim != claim || !s.Agrees {
 			t.Errorf("the card of %s has the claim %q about %s, and docs/matrix.json %s: run make claims strategy=%s",
 				c.ID, claim, hazard, s, c.ID)
+		}
+		if claim == string(experiment.Breaks) && !survived[hazard] {
+			t.Errorf("docs/matrix.json has no strategy that survives %s", hazard)
 		}
 	}
 	for _, e := range experiment.All() {
 		for _, c := range catalog.Cards() {
 			card := experiment.Card{Card: c}
 			if claim := e.Claim(card, false); claim != experiment.Silent && e.AppliesTo(card) {
-				check(c, e.Hazard, string(claim))
+				check(card, false, e.Hazard, string(claim))
+			}
+			if e.Fenced && c.Fenced && e.AppliesTo(card) {
+				check(card, true, e.Hazard, string(experiment.Protects))
 			}
 		}
 	}
@@ -229,4 +239,48 @@ func claims(c api.Card) map[api.Hazard]string {
 		all[b.Hazard] = "breaks"
 	}
 	return all
+}
+
+// TestFalsified checks that make falsify has made each claim to survive a hazard false, with a fence or without: by
+// the patch that tools/mutations/claims.tsv names, after which the experiment did harm. The patches must still apply.
+func TestFalsified(t *testing.T) {
+	claimed := map[string]bool{}
+	for _, e := range experiment.All() {
+		for _, c := range catalog.Cards() {
+			for _, fenced := range []bool{false, true} {
+				card := experiment.Card{Card: c}
+				if e.AppliesTo(card) && e.Claim(card, fenced) == experiment.Protects && (c.Fenced || !fenced) {
+					claimed[e.Hazard+"\t"+experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()] = true
+				}
+			}
+		}
+	}
+	patches := map[string]bool{}
+	for line := range strings.Lines(read(t, "tools/mutations/claims.tsv")) {
+		field := strings.Split(strings.TrimSpace(line), "\t")
+		if len(field) != 4 {
+			t.Fatalf("tools/mutations/claims.tsv: %q has %d fields; want hazard, strategy, patch, verdict", line, len(field))
+		}
+		claim := field[0] + "\t" + field[1]
+		if !claimed[claim] {
+			t.Errorf("tools/mutations/claims.tsv has %q, which no card claims, or has it twice", claim)
+		}
+		delete(claimed, claim)
+		patches[field[2]] = true
+		if !api.Verdict(field[3]).Failed() {
+			t.Errorf("with the patch %s, %q is %q: run make falsify", field[2], claim, field[3])
+		}
+	}
+	for claim := range claimed {
+		t.Errorf("no patch makes the claim %q false: add its line to tools/mutations/claims.tsv, and run make falsify", claim)
+	}
+	for name := range patches {
+		file := "tools/mutations/claims/" + name + ".patch"
+		if out, err := exec.CommandContext(t.Context(), "git", "apply", "--check", file).CombinedOutput(); err != nil {
+			t.Errorf("%s does not apply any more: %v\n%s", file, err, out)
+		}
+	}
+	if files, err := filepath.Glob("tools/mutations/claims/*.patch"); err != nil || len(files) != len(patches) {
+		t.Errorf("tools/mutations/claims has %d patches, %v; tools/mutations/claims.tsv names %d", len(files), err, len(patches))
+	}
 }

@@ -22,7 +22,8 @@ cd "$(dirname "$0")/.."
 #   commands    every command of the documents
 #   libraries   locks of other libraries on trial
 #   caught      make test finds thirty bugs
-parts=${PARTS:-tests mutations break scenarios topologies grades adapted chaos interop incidents databases commands libraries caught}
+#   falsify     the experiments contradict each claim of a card that a patch makes false
+parts=${PARTS:-tests mutations break scenarios topologies grades adapted chaos interop incidents databases commands libraries caught falsify}
 
 part() {
 	case $1 in
@@ -31,6 +32,7 @@ part() {
 	adapted | incidents | libraries) make "$1" SEEDS=1 ;;
 	databases) make databases SEEDS=1 && git checkout -q docs/databases.json ;;
 	commands) make commands ALL=1 ;;
+	falsify) rm -rf results/falsify && make falsify && git checkout -q tools/mutations/claims.tsv ;;
 	*) make "$1" ;;
 	esac
 }
