@@ -56,12 +56,11 @@ func (m *multi) Acquire(ctx context.Context, r Request) (*Lock, error) {
 }
 
 func (m *multi) inOrder(r Request) (own string, sorted []string) {
-	keys := m.keys(r.Key)
-	own = keys[0]
-	for _, name := range r.Also {
+	var keys []string
+	for _, name := range append(slices.Clone(r.Also), r.Key) {
 		keys = append(keys, m.keys(name)...)
 	}
-	return own, slices.Compact(slices.Sorted(slices.Values(keys)))
+	return m.keys(r.Key)[0], slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
 // join makes one Lock of the sub-locks, which go on to renew their own leases. The joined Lock is lost
