@@ -21,6 +21,7 @@ import (
 
 type stepFlags struct {
 	solution bool
+	keys     string
 	pace     time.Duration
 	lease    time.Duration
 }
@@ -28,8 +29,8 @@ type stepFlags struct {
 const stepLong = `Starts its own lab with the servers of this machine. In Docker, use the page, which has the same
 step mode. A buys one piece through replica-1, B one through replica-2, and both pause at every
 step of the strategy. Below each step stand the commands that the replica sent ("$ SELECT …").
-These keys move the clients; in a file or a pipe, spaces and new lines between the keys are
-ignored:
+These keys move the clients. They come from the terminal, from a pipe or from --keys; spaces and
+new lines between the keys of a pipe or of --keys are ignored:
 
   a, b  let A or B go on to its next step
   s     the solution: the order with the fewest switches that loses an update
@@ -57,6 +58,7 @@ func stepCommand() *cobra.Command {
 		Example: `  oversell step none
   oversell step redis
   oversell step mutex --solution
+  oversell step redis-lua --keys 'aaaa bb'
   echo ab aaa bbb | oversell step none`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -75,10 +77,17 @@ func stepCommand() *cobra.Command {
 			if flags.pace < 0 {
 				return usage("step: --pace %v: must not be negative", flags.pace)
 			}
+			if cmd.Flags().Changed("keys") {
+				if flags.solution {
+					return usage("step: --keys and --solution exclude each other")
+				}
+				cmd.SetIn(strings.NewReader(flags.keys))
+			}
 			return flags.run(cmd, args[0])
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&flags.keys, "keys", "", "the keys to press, instead of those of the terminal")
 	f.BoolVar(&flags.solution, "solution", false, "play the order with the fewest switches between A and B that loses an update")
 	f.DurationVar(&flags.pace, "pace", 0, "with --solution or s: pause after each move, so that a class can follow")
 	f.DurationVar(&flags.lease, "lease", 10*time.Minute, "lease of the locks; a short one expires during a pause")

@@ -37,3 +37,17 @@ func TestStepCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestStepKeys passes the keys as an argument. The steps show the commands that Redis received.
+func TestStepKeys(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), built(), "step", "redis-lua", "--keys", "aaaaaaa").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{" nx", "redis_lua_release.lua", "answer: sold, 9 left"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is missing:\n%s", want, out)
+		}
+	}
+}

@@ -123,6 +123,7 @@ func runners() map[string]runner {
 		"bin/oversell break crash":                             slow,
 		"bin/oversell break percentiles redis":                 slow,
 		"bin/oversell step none":                               quick,
+		"bin/oversell step redis-lua --keys 'aaaa bb'":         quick,
 		"bin/oversell step mutex --solution":                   quick,
 		"bin/oversell explore redis-lua --pauses 1":            quick,
 		"bin/oversell explore etcd --expiries 1":               quick,
