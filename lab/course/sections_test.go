@@ -36,11 +36,8 @@ func TestSections(t *testing.T) {
 	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: http.DefaultClient}
 	loads := 0
 	programs, requests := sectionCommands(t)
-	for _, row := range requests {
-		t.Run(row[0].Text, func(t *testing.T) { runSection(t.Context(), t, runner, client, row...) })
-	}
 	for _, c := range together(programs) {
-		if c.Args[0] == "break" && c.Args[1] != "crash" {
+		if c.Args[0] == "break" && c.Args[1] != "crash" || c.Args[0] == "redis-cli" { // redis-cli needs the student's lab
 			continue
 		}
 		if c.Args[0] != "strategies" && !rigtest.IsNightly() {
@@ -49,6 +46,15 @@ func TestSections(t *testing.T) {
 			}
 		}
 		t.Run(c.Text, func(t *testing.T) { runSection(t.Context(), t, runner, client, c) })
+	}
+	if err := client.Call(t.Context(), http.MethodPut, "/stock/1?count=5000", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range requests { // at the same time, because most of them only wait
+		t.Run(row[0].Text, func(t *testing.T) {
+			t.Parallel()
+			checkAnswers(t, run(t.Context(), t, runner, row...))
+		})
 	}
 }
 
@@ -116,16 +122,29 @@ func together(commands []course.Command) (all []course.Command) {
 	return all
 }
 
-func runSection(ctx context.Context, t *testing.T, runner course.Runner, client api.Client, commands ...course.Command) {
+func runSection(ctx context.Context, t *testing.T, runner course.Runner, client api.Client, command course.Command) {
 	if err := client.Call(ctx, http.MethodPut, "/stock/1?count=5000", nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	run(ctx, t, runner, command)
+}
+
+func run(ctx context.Context, t *testing.T, runner course.Runner, commands ...course.Command) *course.Results {
+	t.Helper()
 	results, err := runner.Run(ctx, commands)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return results
+}
+
+// checkAnswers allows only the refusals of a lock, which some sections are about.
+func checkAnswers(t *testing.T, results *course.Results) {
+	t.Helper()
 	for _, answer := range results.Answers() {
-		if status, _ := answer["status"].(float64); status != http.StatusOK {
+		status, _ := answer["status"].(float64)
+		outcome, _ := answer["outcome"].(string)
+		if status != http.StatusOK && !slices.Contains([]string{"not_acquired", "expired"}, outcome) {
 			t.Errorf("status %v: %v", status, answer)
 		}
 	}
