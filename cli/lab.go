@@ -192,8 +192,8 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	if f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9 {
 		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
 	}
-	if f.lease < minLease {
-		return usage("lab: --lease %v: must be %v or more", f.lease, minLease)
+	if f.lease < load.MinLease {
+		return usage("lab: --lease %v: must be %v or more", f.lease, load.MinLease)
 	}
 	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {

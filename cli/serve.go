@@ -20,15 +20,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"oversell/handlers"
+	"oversell/lab/load"
 	"oversell/locks"
 	"oversell/locks/catalog"
 	"oversell/locks/mysqllock"
 	"oversell/migrations"
 	"oversell/stock"
 )
-
-// minLease is the shortest lease, and the shortest session of ZooKeeper.
-const minLease = 100 * time.Millisecond
 
 // settings are the settings of a replica. Flags have precedence over environment variables.
 type settings struct {
@@ -120,8 +118,8 @@ func (s *settings) check() error {
 		return errors.New("--lab needs --token, which protects the stock from other clients")
 	case s.Conns < 2: // migrations use one connection while another one holds their lock
 		return fmt.Errorf("--conns %d: must be 2 or more", s.Conns)
-	case s.Lease < minLease, s.ZKSession < minLease:
-		return fmt.Errorf("--lease and --zk-session must be %v or more", minLease)
+	case s.Lease < load.MinLease, s.ZKSession < load.MinLease:
+		return fmt.Errorf("--lease and --zk-session must be %v or more", load.MinLease)
 	case s.Drain < 0 || s.Drain > time.Minute:
 		return fmt.Errorf("--drain %v: must be 0s to 1m0s", s.Drain)
 	case len(s.Replica) > 64:

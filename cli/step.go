@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"oversell/docs"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/stepper"
 	"oversell/view/terminal"
@@ -71,8 +72,8 @@ func stepCommand() *cobra.Command {
 			if err := checkStrategies(args); err != nil {
 				return usage("step: %w", err)
 			}
-			if flags.lease < minLease {
-				return usage("step: --lease %v: must be %v or more", flags.lease, minLease)
+			if flags.lease < load.MinLease {
+				return usage("step: --lease %v: must be %v or more", flags.lease, load.MinLease)
 			}
 			if flags.pace < 0 {
 				return usage("step: --pace %v: must not be negative", flags.pace)
