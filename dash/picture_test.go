@@ -35,7 +35,7 @@ func TestPictures(t *testing.T) {
 	}{
 		{"run", "/", 670, chromedp.Tasks{
 			press(`form.plan .go`), reads(`#status`, "Finished."), reads(`#verdicts li:nth-child(3)`, "✓ redis"),
-			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#stock text.alarm`, chromedp.ByQuery),
+			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#verdicts text.alarm`, chromedp.ByQuery),
 		}},
 		{"timeline", "/dash/break", 970, chromedp.Tasks{
 			press(button("pause.redis")), chromedp.WaitVisible(link("pause.redis"), chromedp.ByQuery), press(link("pause.redis")),

@@ -19,6 +19,7 @@ type runs struct {
 	live    *live
 	results []kept
 	next    int
+	drawn   time.Time // when the stage was sent
 }
 
 func newRuns(s *Server) *runs {
@@ -27,6 +28,7 @@ func newRuns(s *Server) *runs {
 	if s.Service == nil {
 		s.showWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
 	}
+	s.routes.HandleFunc("GET /dash/stage.css", stageStyle)
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))
 	s.routes.HandleFunc("GET /dash/results/{file}", r.download)
@@ -98,28 +100,27 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 		Product string `json:"product_code"`
 	}
 	_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
-	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Of: len(p.Strategies)}
+	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Plan: p.Strategies, clients: p.Clients}
 	r.s.hub.Send("run", func() []hub.Message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, live: begun, plan: p}
 	trials, err := comparison.Run(ctx, p, watch)
 	watch.stopSampling()
 	r.s.hub.Send("run", func() []hub.Message {
 		free()
-		begun.Running = false
-		if err != nil && !errors.Is(context.Cause(ctx), errStopped) {
+		begun.Running, begun.Stopped = false, errors.Is(context.Cause(ctx), errStopped)
+		if err != nil && !begun.Stopped {
 			why := failure(err)
 			begun.Error = &why
 		}
-		for _, t := range trials {
-			r.next++
-			r.results = append(r.results, kept{r.next, t.Result, t.History})
+		// End has kept the results. A user who has cleared the table since then does not want the histories.
+		for i := range min(len(trials), len(r.results)) {
+			r.results[len(r.results)-1-i].history = trials[len(trials)-1-i].History
 		}
-		r.results = r.results[max(0, len(r.results)-maxResults):]
 		return r.all()
 	})
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (r *runs) all() []hub.Message {
-	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", resultsView{r.rows(), r.live.Error})}
+	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", r.table()), hub.Replace(hub.Part{ID: "stage", Text: drawn(r.moment())})}
 }

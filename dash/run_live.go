@@ -23,21 +23,25 @@ type live struct {
 	Product string        `json:"product"` // the product code
 	Stock   int           `json:"stock"`
 	Qty     int           `json:"qty"`
-	Of      int           `json:"of"` // the number of strategies in the plan
+	Stopped bool          `json:"stopped"`
+	Plan    []string      `json:"plan"` // the strategies
 	Series  []*series     `json:"series"`
 	Error   *api.Text     `json:"error,omitempty"`
 	last    time.Time     // of the last point
 	before  load.Progress // the progress at the last point
-	sold    atomic.Int64  // pieces
+	clients int
+	ended   int          // the number of strategies with a result
+	sold    atomic.Int64 // pieces
 	count   atomic.Pointer[count]
 	owner   atomic.Pointer[owner]
 }
 
 type series struct {
-	Strategy string  `json:"strategy"`
-	Total    int     `json:"total"`
-	Points   []point `json:"points"`
-	Ended    *ended  `json:"ended"` // null while the strategy runs
+	Strategy string   `json:"strategy"`
+	Total    int      `json:"total"`
+	Points   []point  `json:"points"`
+	Ended    *ended   `json:"ended"` // null while the strategy runs
+	Stage    api.Text `json:"stage"` // the newest picture
 	start    time.Time
 }
 
@@ -77,6 +81,8 @@ type count struct {
 const (
 	// The points of a series are a hundredth of its time apart, so a long one has no more than 1000.
 	shortInterval, pointsInTime = 25 * time.Millisecond, 100
+	// stageInterval is the time between two pictures of the stage, which are longer than a point.
+	stageInterval = 200 * time.Millisecond
 	// longInterval applies above manyPages open pages: browsers may run on the lab's machine.
 	longInterval, manyPages = time.Second, 20
 	// slowHold is the shortest hold of a lock that a viewer can follow. If the hold is shorter, the
@@ -189,10 +195,14 @@ func (w *watch) Progress(p load.Progress) {
 		l.last, l.before = now, p
 		w.now.Total = p.Total
 		w.now.Points = append(w.now.Points, next)
-		return []hub.Message{hub.NewMessage("tick", struct {
+		messages := []hub.Message{hub.NewMessage("tick", struct {
 			Total int   `json:"total"`
 			Point point `json:"point"`
 		}{p.Total, next})}
+		if now.Sub(w.runs.drawn) > stageInterval || p.Done == p.Total {
+			messages = append(messages, w.runs.stage())
+		}
+		return messages
 	})
 }
 
@@ -211,10 +221,15 @@ func (l *live) follow(kind string, data []byte) {
 	}
 }
 
-// End shows the verdict on a strategy. The table of results follows when the whole plan has run.
-func (w *watch) End(r measure.Result) {
-	w.runs.s.hub.Send("run", func() []hub.Message {
-		w.now.Ended = &ended{r.Class(), report.Headline(r), r.ThroughputPerS, r.P99MS}
-		return []hub.Message{hub.NewMessage("ended", w.now.Ended)}
+// End shows the verdict on a strategy, and its row in the table.
+func (w *watch) End(result measure.Result) {
+	r := w.runs
+	r.s.hub.Send("run", func() []hub.Message {
+		w.now.Ended = &ended{result.Class(), report.Headline(result), result.ThroughputPerS, result.P99MS}
+		w.live.ended++
+		r.next++
+		r.results = append(r.results, kept{ID: r.next, Result: result})
+		r.results = r.results[max(0, len(r.results)-maxResults):]
+		return []hub.Message{hub.NewMessage("ended", w.now.Ended), r.s.part("run", "results", r.table()), r.stage()}
 	})
 }

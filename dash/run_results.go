@@ -29,8 +29,22 @@ type row struct {
 }
 
 type resultsView struct {
-	Rows  []row
-	Error *api.Text // of the last run, which may have left no result
+	Rows   []row
+	Error  *api.Text // of the last run, which may have left no result
+	Advice api.Text  // from the results of the last run
+}
+
+// table returns what the table of results shows. The hub's mutex must be locked.
+func (r *runs) table() resultsView {
+	v := resultsView{Rows: r.rows(), Error: r.live.Error}
+	var last []measure.Result
+	for _, k := range r.results[max(0, len(r.results)-r.live.ended):] {
+		last = append(last, k.Result)
+	}
+	if len(last) > 1 && !r.live.Running {
+		v.Advice = report.Advice(last)
+	}
+	return v
 }
 
 // rows returns the results, the newest first. The hub's mutex must be locked.
@@ -47,7 +61,7 @@ func (r *runs) rows() []row {
 }
 
 func (r *runs) forget(context.Context, request) error {
-	r.s.hub.Send("run", func() []hub.Message { r.results = nil; return r.all() })
+	r.s.hub.Send("run", func() []hub.Message { r.results, r.live.ended = nil, 0; return r.all() })
 	return nil
 }
 

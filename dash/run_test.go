@@ -42,8 +42,8 @@ func TestRunInABrowser(t *testing.T) {
 		chromedp.Navigate(page("/")),
 		load("loops", "20"),
 		tabTo(`form.plan button.go`), keys(kb.Enter),
-		chromedp.WaitVisible(`#stock .gap`, chromedp.ByQuery),
-		reads(`#stock text.alarm`, " lost"),
+		chromedp.WaitVisible(`#verdicts li:nth-child(1) .gap`, chromedp.ByQuery),
+		reads(`#verdicts li:nth-child(1) text.alarm`, " lost"),
 		reads(`#verdicts li:nth-child(1)`, "✗ none"),
 		reads(`#verdicts li:nth-child(1)`, "updates lost"),
 		reads(`#verdicts li:nth-child(2)`, "✗ mutex"),
@@ -51,6 +51,8 @@ func TestRunInABrowser(t *testing.T) {
 		reads(`#verdicts li:nth-child(3)`, "no update lost"),
 		reads(`#status`, "Finished."),
 		reads(`#of`, "none"), // the first broken strategy
+		reads(`#sold`, "2,000"), reads(`.counters .alarm b`, ","), reads(`#part-stage`, "2,000 sold"),
+		reads(`#part-results .when`, "Only redis lost nothing here"),
 		reads(`#part-results tbody tr:nth-child(1) th`, "redis"),
 		reads(`#part-results tbody tr:nth-child(1)`, "✓"),
 		reads(`#part-results tbody tr:nth-child(3) th`, "none"),
@@ -61,14 +63,36 @@ func TestRunInABrowser(t *testing.T) {
 		t.Errorf("the token stays in the address: %s", link)
 	}
 	inView(t, tab, `#verdicts li:nth-child(3)`, "light", "dark")
+	do(t, tab, chromedp.Evaluate(`scrollTo(0, 0)`, nil), chromedp.EmulateViewport(1280, 800))
+	for _, part := range []string{`#start`, `#part-stage`, `.counters`, `#verdicts`} {
+		do(t, tab, visible(part)) // all on one screen
+	}
 	pictures(t, tab, "run")
 	do(t, tab, press(`#more summary`), press(`#figures summary`))
 	accessible(t, tab, axe(t), "a run with all its details")
 	pictures(t, tab, "run-details")
 	do(t, tab,
-		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"),
-		press(`#replay`), chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length < 5`, nil),
-		chromedp.Poll(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length > 10`, nil), // it goes on
+		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"), reads(`#part-stage`, "The lock is in Redis."),
+		press(`#replay`), chromedp.Poll(points+` < 5`, nil), chromedp.Poll(points+` > 10`, nil), // it goes on
+	)
+}
+
+// points is a script: the number of points in the chart that the page shows.
+const points = `(document.querySelector('#verdicts [aria-pressed=true] .line.left')?.getAttribute('points').split(' ').length ?? 0)`
+
+// TestStartStop presses the one button twice at once, which starts one run, and later again, which stops it.
+func TestStartStop(t *testing.T) {
+	tab := browser(t)
+	do(t, tab,
+		chromedp.Navigate(ownPage(t)("/")),
+		choose("db-row-naive"),
+		load("hold", "50", "wait", "60000"),
+		chromedp.DoubleClick(`#start`, chromedp.ByQuery),
+		chromedp.WaitEnabled(`#start.stop`, chromedp.ByQuery), reads(`#start`, "Stop"),
+		chromedp.Poll(points+` > 3`, nil), // the second click has not stopped it
+		chromedp.WaitNotVisible(`#notice`, chromedp.ByQuery),
+		press(`#start.stop`),
+		reads(`#status`, "Stopped."), reads(`#start`, "Start"), reads(`#part-results tbody tr`, "stopped"),
 	)
 }
 
@@ -161,7 +185,7 @@ func TestBothLanguages(t *testing.T) {
 	pictures(t, tab, "run-zh")
 	do(t, tab,
 		press(`button[data-post="/dash/run/forget"]`),
-		reads(`#part-results`, "还没有结果"),
+		reads(`#part-results`, "每种策略结束后"),
 		press(`.language button[value=en]`),
 		reads(`h1`, "Which locks oversell?"),
 		chromedp.Reload(),
@@ -170,8 +194,7 @@ func TestBothLanguages(t *testing.T) {
 }
 
 // TestSecondPage opens a second page during a run. The second page must also show the earlier
-// points of the run. A start from the second page is rejected with the name of the running job, and
-// its stop button ends this job.
+// points of the run. Another start is rejected with the name of the running job. The second page's button ends it.
 func TestSecondPage(t *testing.T) {
 	one, two := browser(t), browser(t)
 	do(t, one,
@@ -181,18 +204,19 @@ func TestSecondPage(t *testing.T) {
 		press(`button.go`),
 		reads(`#status`, "The lock is held by replica-"),
 	)
-	var points int
+	var begins int
 	do(t, two,
 		chromedp.Navigate(address("/")),
-		chromedp.WaitVisible(`#stock .line.left`, chromedp.ByQuery),
-		chromedp.Evaluate(`document.querySelector('#stock .line.left').getAttribute('points').split(' ').length`, &points),
-		press(`button.go`),
-		reads(`#notice`, "127.0.0.1 has been running db-row-naive since"),
-		press(`button[data-post="/dash/stop"]`),
-		reads(`#part-results tbody tr`, "stopped"),
+		chromedp.WaitVisible(`#verdicts .line.left`, chromedp.ByQuery),
+		chromedp.Evaluate(points, &begins),
 	)
-	if points < 2 {
-		t.Errorf("it begins with %d points", points)
+	status, body := send(t, http.MethodPost, "/dash/run/start", "strategy=atomic&clients=1&loops=1&stock=1&hold=0&wait=0", authorized())
+	if status != http.StatusConflict || !strings.Contains(body, "127.0.0.1 has been running db-row-naive since") {
+		t.Errorf("a second start: %d %s", status, body)
+	}
+	do(t, two, press(`#start.stop`), reads(`#part-results tbody tr`, "stopped"))
+	if begins < 2 {
+		t.Errorf("it begins with %d points", begins)
 	}
 	do(t, one, reads(`#part-results tbody tr`, "stopped"))
 }

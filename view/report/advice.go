@@ -6,9 +6,9 @@ import (
 	"oversell/lab/measure"
 )
 
-// advice recommends a strategy: of those that lost nothing, and claim to, the one with the highest
+// Advice recommends a strategy: of those that lost nothing, and claim to, the one with the highest
 // throughput. The recommendation follows from these runs only.
-func advice(results []measure.Result) api.Text {
+func Advice(results []measure.Result) api.Text {
 	var best *measure.Result
 	held, complete := 0, 0
 	for i, r := range results {

@@ -21,7 +21,7 @@ func TestAdvice(t *testing.T) {
 		"None of these strategies is safe in such a run":                                                           {none, lucky},
 		"Compare at least two strategies for a recommendation.":                                                    {redis, partial},
 	} {
-		if got := advice(results); !strings.HasPrefix(got.EN, want) || got.ZH == "" {
+		if got := Advice(results); !strings.HasPrefix(got.EN, want) || got.ZH == "" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -54,7 +54,7 @@ func HTML(w io.Writer, results []measure.Result) error {
 		cards = append(cards, verdictCard{r, label(r), r.Verdict.Sign(), measured(r, r.ThroughputPerS), measured(r, r.P99MS), Headline(r), measure.Notes(r)})
 	}
 	return write(w, page{
-		Results: results, Cards: cards, Advice: advice(results), Open: anyOpen(results), Tables: halves(results),
+		Results: results, Cards: cards, Advice: Advice(results), Open: anyOpen(results), Tables: halves(results),
 		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
 		Timelines: timelines(results), Times: timesTable(results), Failures: failuresTable(results), Facts: facts(results),
 	})
