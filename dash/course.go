@@ -26,6 +26,7 @@ type coursePage struct {
 	lessons map[string][]course.Lesson // by language: the same lessons in the same order
 	// The hub's mutex protects the state: see hub.Send.
 	questions map[string][]*questionState // by lesson
+	results   map[string]*course.Results  // of all runs, by lesson; only the running job uses them
 }
 
 // questionState is a question of a lesson with its last run, which all open pages show.
@@ -40,13 +41,18 @@ type questionState struct {
 	Chosen int    // the option that the class has predicted, from 1; 0 means none
 	Right  int    // the option that was right in the last run; 0 before it
 	Said   []course.Sentence
-	Lang   string // of the output
+	Lang   string            // of the output
+	whys   map[string]string // by language: the explanation with the figures of the last run
+	Votes  classVotes        // of the phones, which the result reveals
 	// MissingServers means that a command needs a lab of its own, and this machine lacks the servers.
 	MissingServers bool
 }
 
 // Question returns the question in the language of the page.
 func (t *questionState) Question(lang string) course.Question { return t.In[lang] }
+
+// Why returns the explanation. Its figures are those of the last run.
+func (t *questionState) Why(lang string) string { return t.whys[lang] }
 
 // Done reports whether the commands have run to their end.
 func (t *questionState) Done() bool { return t.Begun && !t.Running && !t.Stopped && t.Error == nil }
@@ -58,7 +64,7 @@ func newCoursePage(s *Server) *coursePage {
 	if err != nil {
 		panic(err) // a test reads the embedded lessons
 	}
-	p := &coursePage{s: s, lessons: lessons, questions: map[string][]*questionState{}}
+	p := &coursePage{s: s, lessons: lessons, questions: map[string][]*questionState{}, results: map[string]*course.Results{}}
 	for i, l := range p.lessons["en"] {
 		p.questions[l.Name] = p.questionsOf(i)
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
@@ -208,11 +214,16 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 		return err
 	}
 	change := func(change func()) {
-		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
+		p.s.hub.Send("course-"+name, func() []hub.Message {
+			change()
+			return []hub.Message{p.draw(t), p.s.part("lesson", "tally", p.s.votes.count("course-"+name))}
+		})
 	}
 	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
 	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {
-		change(func() { t.Output, t.Chosen, t.Right, t.Said, t.Lang = "", option, 0, nil, lang })
+		change(func() {
+			t.Output, t.Chosen, t.Right, t.Said, t.Lang, t.whys, t.Votes = "", option, 0, nil, lang, nil, classVotes{}
+		})
 		return p.work(ctx, t, lang, cards, change)
 	})
 }
@@ -229,9 +240,26 @@ func (p *coursePage) work(ctx context.Context, t *questionState, lang string, ca
 		return err
 	}
 	right, err := results.Right(t.In[lang].Options, cards)
-	p.s.votes.close("course-"+t.Of.EN, t.Index)
-	change(func() { t.Right, t.Said = right, results.Verdicts })
+	votes := p.s.votes.reveal("course-"+t.Of.EN, t.Index, right)
+	whys := p.explain(t, results, cards)
+	change(func() { t.Right, t.Said, t.whys, t.Votes = right, results.Verdicts, whys, votes })
 	return err
+}
+
+// explain returns the explanation of a question with the figures of its run. A figure of a question that has not
+// run here stays that of the recorded run.
+func (p *coursePage) explain(t *questionState, results *course.Results, cards course.Cards) map[string]string {
+	all := p.results[t.Of.EN]
+	if all == nil {
+		all = course.NewResults()
+		p.results[t.Of.EN] = all
+	}
+	all.Merge(results)
+	whys := map[string]string{}
+	for lang, question := range t.In {
+		whys[lang], _ = all.Figures(question.Why, cards)
+	}
+	return whys
 }
 
 // runner returns a Runner whose commands print in the language lang.

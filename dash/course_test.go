@@ -72,6 +72,14 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 		}
 		inView(t, teacher, box+" [data-verdict]", "light")
 	}
+	if en.Name == "01-overselling" { // the explanation has the figures of this run
+		var told bool
+		do(t, pages[0], chromedp.Evaluate(`(box => box.querySelector('.why').textContent.includes('So ' +
+			box.querySelector('.output').textContent.match(/^none .* ([\d,]+) *$/m)[1].replace(',', '') + ' updates'))(document.querySelector('#part-question-1'))`, &told))
+		if !told {
+			t.Error("the explanation has the figures of another run")
+		}
+	}
 	accessible(t, pages[0], axe(t), en.Name+", with results")
 	pictures(t, pages[0], "lesson-result")
 }

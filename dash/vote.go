@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"html/template"
 	"net/http"
 	"slices"
@@ -19,8 +20,9 @@ import (
 type votes struct {
 	s *Server
 	// The hub's mutex protects the fields below: see hub.Send.
-	open question
-	by   map[string]int // the chosen option, from 1, by voter
+	open   question
+	by     map[string]int   // the chosen option, from 1, by voter
+	scores map[string]score // of all questions with a result, by voter
 
 	picture template.URL // the link for phones as a QR code; empty if the lab is not shared
 }
@@ -30,8 +32,15 @@ type question struct {
 	Topic    string // of the lesson's page, which shows the votes
 	Question int    // the index of the question in the lesson
 	Closed   bool   // the question has a result
+	Right    int    // the right option, from 1, once the question is closed; 0 without one
 	Ask      api.Text
 	Options  []api.Text
+}
+
+// score counts the questions in which a phone has voted, and those in which it was right.
+type score struct {
+	Right int `json:"right"`
+	Of    int `json:"of"`
 }
 
 const (
@@ -40,7 +49,7 @@ const (
 )
 
 func newVotes(s *Server) *votes {
-	v := &votes{s: s, by: map[string]int{}, picture: picture(s.Share)}
+	v := &votes{s: s, by: map[string]int{}, scores: map[string]score{}, picture: picture(s.Share)}
 	s.hub.Open("vote", v.all)
 	s.routes.HandleFunc("GET /dash/vote", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie(voterCookie); err != nil {
@@ -49,11 +58,34 @@ func newVotes(s *Server) *votes {
 		s.show(w, r, "vote", bilingual("Vote", "投票"), nil)
 	})
 	s.routes.HandleFunc("POST /dash/vote", s.answered(v.vote))
+	s.routes.HandleFunc("GET /dash/vote/mine", v.mine)
 	return v
 }
 
 // all returns the messages that draw the page of a phone. The hub's mutex must be locked.
-func (v *votes) all() []hub.Message { return []hub.Message{v.s.part("vote", "question", v.open)} }
+func (v *votes) all() []hub.Message {
+	return []hub.Message{v.s.part("vote", "question", struct {
+		question
+		Class classVotes
+	}{v.open, v.count(v.open.Topic)})}
+}
+
+// mine sends a phone its own choice in the open question, and its score, which no other phone may see.
+func (v *votes) mine(w http.ResponseWriter, r *http.Request) {
+	own := struct {
+		Choice int   `json:"choice"` // from 1; 0 means none
+		Score  score `json:"score"`
+	}{}
+	if voter, err := r.Cookie(voterCookie); err == nil {
+		v.s.hub.Send("vote", func() []hub.Message {
+			own.Choice, own.Score = v.by[voter.Value], v.scores[voter.Value]
+			return nil
+		})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(own) // the phone may be gone
+}
 
 // ask opens a question in place of the one before.
 func (v *votes) ask(q question) {
@@ -69,12 +101,27 @@ func (v *votes) ask(q question) {
 	v.show(q.Topic)
 }
 
-// close ends the vote on a question, because its result shows.
-func (v *votes) close(topic string, question int) {
+// reveal ends the vote on a question, because its result shows, and returns the votes.
+func (v *votes) reveal(topic string, question, right int) (class classVotes) {
 	v.s.hub.Send("vote", func() []hub.Message {
-		v.open.Closed = v.open.Closed || v.open.Topic == topic && v.open.Question == question
+		if v.open.Topic != topic || v.open.Question != question {
+			return nil
+		}
+		if !v.open.Closed {
+			for voter, option := range v.by {
+				s := v.scores[voter]
+				s.Of++
+				if option == right {
+					s.Right++
+				}
+				v.scores[voter] = s
+			}
+		}
+		v.open.Closed, v.open.Right = true, right
+		class = v.count(topic)
 		return v.all()
 	})
+	return class
 }
 
 // show shows the votes on the page of the lesson that asks, or that asked before.
@@ -110,10 +157,13 @@ func (v *votes) vote(_ context.Context, req request) error {
 	return err
 }
 
-// classVotes has the number of votes for each option of the open question.
+// classVotes has the number of votes for each option of the open question. Before the result, a page may show
+// their sum only: bars would steer the votes.
 type classVotes struct {
 	Options []counted
 	Voters  int
+	Closed  bool
+	Right   int          // see question
 	Link    string       // of the page for phones; empty if the lab is not shared
 	Picture template.URL // the link as a QR code
 }
@@ -123,13 +173,21 @@ type counted struct {
 	Votes, Share int // the share in per cent
 }
 
+// Agreed returns the number of phones that said what happened.
+func (t classVotes) Agreed() int {
+	if t.Right == 0 {
+		return 0
+	}
+	return t.Options[t.Right-1].Votes
+}
+
 // count counts the votes on the open question, if the page with this topic asks it. The hub's mutex
 // must be locked.
 func (v *votes) count(topic string) classVotes {
 	if v.open.Topic != topic {
 		return classVotes{}
 	}
-	t := classVotes{Voters: len(v.by), Link: v.s.Share, Picture: v.picture}
+	t := classVotes{Voters: len(v.by), Closed: v.open.Closed, Right: v.open.Right, Link: v.s.Share, Picture: v.picture}
 	for _, option := range v.open.Options {
 		t.Options = append(t.Options, counted{Text: option})
 	}

@@ -121,7 +121,7 @@ type Runner struct {
 // Run runs the commands in their order. Their results are in the returned Results, also after an
 // error.
 func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
-	results := newResults()
+	results := NewResults()
 	text := &bytes.Buffer{}
 	r.Output = &lockedWriter{w: io.MultiWriter(r.Output, text)}
 	var requests sync.WaitGroup

@@ -157,7 +157,7 @@ func TestRecord(t *testing.T) {
 
 func TestRight(t *testing.T) {
 	t.Parallel()
-	r := newResults()
+	r := NewResults()
 	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":[{"en":"x","zh":"x"}]}]`)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type Recorder struct {
 
 // Record returns the lesson's file with the answers, the output and the figures of a new run.
 func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
-	w := &recordWriter{ctx: ctx, recorder: r, questions: l.Questions(), all: newResults()}
+	w := &recordWriter{ctx: ctx, recorder: r, questions: l.Questions(), all: NewResults()}
 	for line := range strings.SplitAfterSeq(l.source, "\n") {
 		if err := w.write(line); err != nil {
 			return "", fmt.Errorf("course: %s: %w", l.Name, err)
@@ -52,7 +52,7 @@ func (w *recordWriter) write(line string) error {
 	case trimmed == "<!-- /seen -->":
 		w.inSeen = false
 	}
-	line, err := w.withFigures(line)
+	line, err := w.all.Figures(line, w.recorder.Cards)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *recordWriter) run(indent string) error {
 	if err != nil {
 		return err
 	}
-	w.all.merge(results)
+	w.all.Merge(results)
 	right, err := results.Right(question.Options, w.recorder.Cards)
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(strings.Fields(question.Ask), " "), err)
@@ -84,22 +84,6 @@ func (w *recordWriter) run(indent string) error {
 		fmt.Fprintf(&w.out, "%s<!-- answer: %d -->\n", indent, right)
 	}
 	return nil
-}
-
-func (w *recordWriter) withFigures(line string) (_ string, err error) {
-	line = figure.ReplaceAllStringFunc(line, func(old string) string {
-		expression := figure.FindStringSubmatch(old)[1]
-		value, failed := evaluate(expression, w.all.names(w.recorder.Cards))
-		text := ""
-		if failed == nil {
-			text, failed = readable(value)
-		}
-		if failed != nil && err == nil {
-			err = failed
-		}
-		return "<!-- = " + expression + " -->" + text + "<!-- / -->"
-	})
-	return line, err
 }
 
 var (

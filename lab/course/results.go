@@ -1,6 +1,7 @@
 package course
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,8 @@ type Sentence struct {
 	Class string
 }
 
-func newResults() *Results {
+// NewResults returns results without any.
+func NewResults() *Results {
 	return &Results{byName: map[string]map[string]any{}, byGuard: map[string]map[string]any{}, verdicts: map[string]any{}}
 }
 
@@ -105,8 +107,8 @@ func (r *Results) addVerdicts(report []byte) error {
 	return nil
 }
 
-// merge adds the results of later commands. Figures in the text may refer to earlier ones.
-func (r *Results) merge(later *Results) {
+// Merge adds the results of later commands. Figures in the text may refer to earlier ones.
+func (r *Results) Merge(later *Results) {
 	maps.Copy(r.byName, later.byName)
 	maps.Copy(r.byGuard, later.byGuard)
 	maps.Copy(r.verdicts, later.verdicts)
@@ -180,8 +182,27 @@ func evaluate(expression string, names map[string]any) (any, error) {
 
 // CheckExpression reports a syntax error or an unknown name.
 func CheckExpression(expression string) error {
-	_, err := expr.Compile(expression, expr.Env(newResults().names(Cards{})))
+	_, err := expr.Compile(expression, expr.Env(NewResults().names(Cards{})))
 	return err
+}
+
+// Figures returns a lesson's text with the figures of these results in place of the old ones. A figure that they
+// do not have stays, and the error says which.
+func (r *Results) Figures(text string, cards Cards) (_ string, err error) {
+	text = figure.ReplaceAllStringFunc(text, func(old string) string {
+		expression := figure.FindStringSubmatch(old)[1]
+		value, failed := evaluate(expression, r.names(cards))
+		shown := ""
+		if failed == nil {
+			shown, failed = readable(value)
+		}
+		if failed != nil {
+			err = cmp.Or(err, failed)
+			return old
+		}
+		return "<!-- = " + expression + " -->" + shown + "<!-- / -->"
+	})
+	return text, err
 }
 
 // readable prints a figure with three digits that matter.
