@@ -74,7 +74,7 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 	}
 	if en.Name == "01-overselling" { // the explanation has the figures of this run
 		var told bool
-		do(t, pages[0], chromedp.Evaluate(`(box => box.querySelector('.why').textContent.includes('So ' +
+		do(t, pages[0], chromedp.Evaluate(`(box => box.querySelector('.why').textContent.replace(/\s+/g, ' ').includes('So ' +
 			box.querySelector('.output').textContent.match(/^none .* ([\d,]+) *$/m)[1].replace(',', '') + ' updates'))(document.querySelector('#part-question-1'))`, &told))
 		if !told {
 			t.Error("the explanation has the figures of another run")
