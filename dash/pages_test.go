@@ -54,7 +54,7 @@ func fill(t *testing.T, page func(path string) string) {
 		return body
 	}
 	for _, task := range []struct{ path, before, start, form, result string }{
-		{"/", "No results yet", "/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", `"/dash/learn/redis"`},
+		{"/", "appears here as it ends", "/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", `"/dash/learn/redis"`},
 		{"/dash/shop", "No runs yet", "/dash/shop/start", "scenario=coupon&guard=unique", `coupon, <code>unique</code>`},
 		{"/dash/try", "No requests yet", "/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "redis pages"},
 		{"/dash/course/01-overselling", "", "/dash/course/01-overselling/run", "question=0&choice=1", `class="said`},

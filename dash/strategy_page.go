@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/measure"
+	"oversell/view/stage"
 )
 
 type strategyView struct {
@@ -49,6 +51,19 @@ type claim struct {
 type codeFile struct {
 	Name  string
 	Lines []string
+}
+
+// Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
+func (x strategyView) Picture(lang string) (template.HTML, error) {
+	s := stage.Stage{
+		Lock: stage.PlaceOf(x.Card.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
+		Replicas: []stage.Box{{Name: "replica-1"}, {Name: "replica-2"}, {Name: "replica-3"}},
+	}
+	if x.Locker && x.Scope == api.ScopeShared {
+		s.Holder, s.Queue = "A", []string{"B", "C"}
+		s.Replicas[0].State, s.Replicas[1].State, s.Replicas[2].State = stage.Holding, stage.Waiting, stage.Waiting
+	}
+	return s.SVG("system", lang)
 }
 
 // Main returns the lines that matter most: the method of the first file that acquires the lock or

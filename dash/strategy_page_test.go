@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"oversell/api"
 )
@@ -44,5 +45,26 @@ func TestStrategyFirst(t *testing.T) {
 			inView(t, tab, `#when`, "light")
 			pictures(t, tab, "strategy-"+id+"-"+lang)
 		}
+	}
+}
+
+// TestDrawer opens a strategy from the matrix with the keys. The drawer shows its picture, and closes with Escape;
+// the page behind it stays as it is, and the name has the focus again.
+func TestDrawer(t *testing.T) {
+	tab := browser(t)
+	const name = `.matrix a[href="/dash/learn/redis"]`
+	var at, focus string
+	do(t, tab,
+		chromedp.Navigate(address("/dash/break")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		chromedp.Focus(name, chromedp.ByQuery), keys(kb.Enter),
+		reads(`.drawer[open] h1`, "redis"), reads(`.drawer #when`, "When to use it"), reads(`.drawer svg.system title`, "The lock is in Redis."),
+		visible(`.drawer .drawing`),
+		chromedp.Location(&at),
+	)
+	accessible(t, tab, axe(t), "a drawer")
+	pictures(t, tab, "drawer")
+	do(t, tab, keys(kb.Escape), chromedp.WaitNotPresent(`.drawer[open]`, chromedp.ByQuery), chromedp.Evaluate(`document.activeElement.getAttribute('href')`, &focus))
+	if !strings.HasSuffix(at, "/dash/break") || focus != "/dash/learn/redis" {
+		t.Errorf("the drawer is at %s, and gives the focus to %s", at, focus)
 	}
 }
