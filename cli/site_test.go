@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -158,16 +157,16 @@ func script(t *testing.T, tab window, page, js string) (result string) {
 	return result
 }
 
-// taken returns the texts of the steps of both clients, and the code that B shows.
-const taken = `[...document.querySelectorAll('.taken > li')].map(li => li.textContent).join('\n') + '\n\n' +
-	document.querySelector('#client-B .listing').textContent`
+// stepped returns the lines of both clients that are done, and the Go code.
+const stepped = `[...document.querySelectorAll('.program .done')].map(li => li.textContent).join('\n') + '\n\n' +
+	document.querySelector('.listing').textContent`
 
 // stepEach takes the first step of A and of B in each strategy, and checks that the code is shown.
 func stepEach(t *testing.T, tab window, root string, cards []api.Card) {
 	t.Helper()
 	for _, c := range cards {
 		page := fmt.Sprintf("%s/step/%s.html", root, c.ID)
-		seen := script(t, tab, page, `document.querySelector('#go-a').click(); document.querySelector('#go-b').click(); `+taken)
+		seen := script(t, tab, page, `document.querySelector('#go-a').click(); document.querySelector('#go-b').click(); `+stepped)
 		steps, code, _ := strings.Cut(seen, "\n\n")
 		if len(strings.Split(steps, "\n")) < 2 || !strings.Contains(code, "package ") {
 			t.Errorf("%s: a and b led to %q, want a step of each; the code has %d bytes", page, steps, len(code))
@@ -178,23 +177,25 @@ func stepEach(t *testing.T, tab window, root string, cards []api.Card) {
 // loseAnUpdate plays none until an update is lost, with the keys of the keyboard.
 func loseAnUpdate(t *testing.T, tab window, root string) {
 	t.Helper()
-	for folder, want := range map[string]string{"/": "2 sold, 9 left of 10: an update was lost.", "/zh/": "原有 10，售出 2，剩 9：丢失了一次更新。"} {
-		var hidden, at, row, sentence, guessed, goal, sent string
+	for folder, want := range map[string]string{"/": "✗ 2 sold, 1 taken from stock", "/zh/": "✗ 售出 2 件，库存减少 1 件"} {
+		var quiet, at, row, sentence, guessed, last, sent, list string
 		err := chromedp.Run(
 			tab,
 			chromedp.Navigate(root+folder+"step/none.html"),
 			chromedp.Click(`#guess-8`),
 			chromedp.KeyEvent("ab"),
-			chromedp.TextContent(`#client-A .at`, &at, chromedp.ByQuery),
+			chromedp.TextContent(`.listing .at`, &at, chromedp.ByQuery),
 			chromedp.KeyEvent("uuabab"), // u takes a move back
-			chromedp.KeyEvent("aabb"),
-			chromedp.TextContent(`#part-B .taken > li:nth-child(3) .sent`, &sent, chromedp.ByQuery),
-			chromedp.TextContent(`main`, &hidden),
-			chromedp.Click(`#show`),
-			chromedp.Text(`#part-row`, &row),
+			chromedp.KeyEvent("a"),
+			chromedp.Text(`main`, &quiet),
+			chromedp.KeyEvent("b"),
 			chromedp.Text(`#sentence`, &sentence),
+			chromedp.Text(`#last`, &last),
+			chromedp.KeyEvent("ab"),
+			chromedp.TextContent(`#part-B .done:nth-child(3) .sent`, &sent, chromedp.ByQuery),
+			chromedp.Text(`#part-row`, &row),
 			chromedp.Text(`#guessed`, &guessed),
-			chromedp.TextContent(`.goal`, &goal),
+			chromedp.TextContent(`#order tbody tr:last-child`, &list, chromedp.ByQuery),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -202,11 +203,13 @@ func loseAnUpdate(t *testing.T, tab window, root string) {
 		if !strings.Contains(sentence, want) || !strings.Contains(row, "9") || !strings.Contains(guessed, "✗") || !strings.Contains(at, "if item.Count < o.Qty") {
 			t.Errorf("none ended with %q, %q, %q, want %q; the marked line was %q", row, sentence, guessed, want, at)
 		}
-		if moves := regexp.MustCompile(`\d+`).FindAllString(goal, -1); !reflect.DeepEqual(moves, []string{"7", "6"}) || !strings.Contains(sent, "UPDATE db_stock SET count = 9 WHERE id = 1") {
-			t.Errorf("the goal is %q, want 7 moves, and 6 as the smallest number; B sent %q", goal, sent)
+		if !strings.Contains(last, "6") || !strings.HasPrefix(list, "8B") || !strings.Contains(sent, "UPDATE db_stock SET count = 9 WHERE id = 1") {
+			t.Errorf("the update was lost with %q, want move 6; the last move is %q, want 8 of B; B sent %q", last, list, sent)
 		}
-		if strings.Contains(hidden, "answer: sold") || strings.Contains(hidden, "已售出") {
-			t.Errorf("the answers are visible before Show:\n%s", hidden)
+		for _, answer := range []string{"rders left", "Fewest", "Solution", "余下的顺序", "最少步数", "答案"} {
+			if strings.Contains(quiet, answer) {
+				t.Errorf("the page says %q before Hint is pressed:\n%s", answer, quiet)
+			}
 		}
 	}
 }
@@ -214,10 +217,12 @@ func loseAnUpdate(t *testing.T, tab window, root string) {
 // solve checks the solution of a strategy that loses an update, and of one that does not.
 func solve(t *testing.T, tab window, root string) {
 	t.Helper()
-	for id, want := range map[string]string{"mutex": "lose an update: 1", "redis": "No order of these steps loses an update"} {
-		said := script(t, tab, root+"/step/"+id+".html", `document.querySelector('#solution').click(); document.querySelector('#said').textContent`)
-		if !strings.Contains(said, want) {
-			t.Errorf("the solution of %s is %q, want %q", id, said, want)
+	for id, check := range map[string][2]string{
+		"mutex": {`document.querySelector('#solution').click(); document.querySelector('#said').textContent`, "lose an update: 1"},
+		"redis": {`document.querySelector('#hint').click(); document.querySelector('#ahead').innerText`, "No order of these steps loses an update"},
+	} {
+		if said := script(t, tab, root+"/step/"+id+".html", check[0]); !strings.Contains(said, check[1]) {
+			t.Errorf("the solution of %s is %q, want %q", id, said, check[1])
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"oversell/api"
 	"oversell/dash/hub"
-	"oversell/docs"
 	"oversell/lab/experiment"
 	"oversell/lab/stepper"
 	"oversell/view/matrix"
@@ -28,7 +27,7 @@ func routeRecorded(s *Server) {
 			s.showProblem(w, r, err)
 			return
 		}
-		s.write(w, http.StatusOK, "replay", view{Lang: language(r), Page: "step", Title: api.Textf("Step: %s", "单步：%s", c.ID), Data: c})
+		s.write(w, http.StatusOK, "replay", view{Lang: language(r), Page: "step", Title: api.Textf("Step: %s", "单步：%s", c.ID), Data: scene{Card: c, Shortest: shortestOf(c.ID)}})
 	})
 	s.routes.HandleFunc("GET /dash/static/steps/{file}", s.recordedSteps)
 	s.routes.HandleFunc("GET /dash/static/replay.js", func(w http.ResponseWriter, r *http.Request) {
@@ -41,21 +40,20 @@ func routeRecorded(s *Server) {
 func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimSuffix(r.PathValue("file"), ".js")
 	c, err := s.catalogue.one(r.Context(), id)
-	graphs, errSteps := stepper.Recordings(docs.Steps)
-	g := graphs[id]
-	if err != nil || errSteps != nil || len(g.Nodes) == 0 {
+	now := scene{Shortest: shortestOf(id)}
+	g := now.Shortest.graph
+	if err != nil || len(g.Nodes) == 0 {
 		s.showProblem(w, r, fmt.Errorf("the steps of %s are not recorded: run `make steps strategy=%s`", id, id))
 		return
 	}
-	shortest, _ := g.Shortest()
 	recorded, err := json.Marshal(struct {
 		stepper.Graph
-		Shortest int               `json:"shortest"` // 0 if no order loses an update
-		Solution *stepper.Solution `json:"solution"`
-		Left     []*stepper.Orders `json:"left"` // by the node
-		Code     []api.File        `json:"code"`
-		Marks    map[string]string `json:"marks"` // the line of the code that runs after a step
-	}{g, shortest, g.Solution(), g.Left(), c.Code, marks(codeFiles(c.Code), g)})
+		Solution *stepper.Solution      `json:"solution"`
+		Left     []*stepper.Orders      `json:"left"` // by the node
+		Program  [2][]stepper.Statement `json:"program"`
+		Code     []api.File             `json:"code"`
+		Marks    map[string]string      `json:"marks"` // the line of the code that runs after a step
+	}{g, g.Solution(), g.Left(), [2][]stepper.Statement{now.program(stepper.A), now.program(stepper.B)}, c.Code, marks(codeFiles(c.Code), g)})
 	if err != nil {
 		s.showProblem(w, r, err)
 		return

@@ -35,7 +35,7 @@ func authorized() map[string]string { return map[string]string{"X-Lab-Token": to
 func TestWhoMayStart(t *testing.T) {
 	for _, path := range []string{
 		"/dash/run/start", "/dash/run/forget", "/dash/stop", "/dash/break/start", "/dash/judge/start", "/dash/shop/start",
-		"/dash/step/begin", "/dash/step/press", "/dash/step/undo", "/dash/step/end", "/dash/step/guess", "/dash/step/show",
+		"/dash/step/begin", "/dash/step/press", "/dash/step/undo", "/dash/step/end", "/dash/step/guess", "/dash/step/hint",
 		"/dash/try/send", "/dash/try/clear", "/dash/course/01-overselling/run", "/dash/course/01-overselling/ask",
 	} {
 		for name, header := range map[string]map[string]string{

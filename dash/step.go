@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -43,14 +42,18 @@ func newSteps(s *Server) {
 		return
 	}
 	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
+		chosen := r.URL.Query().Get("strategy")
+		if chosen == "" {
+			s.hub.Send("step", func() []hub.Message { chosen = p.scene.Card.ID; return nil })
+		}
 		return struct {
 			Groups []group
 			Chosen string
 			TooFew bool
-		}{groups, r.URL.Query().Get("strategy"), len(s.Lab.Replicas) < 2}
+		}{groups, chosen, len(s.Lab.Replicas) < 2}
 	})
 	for path, do := range map[string]func(context.Context, request) error{
-		"begin": p.begin, "press": p.press, "undo": func(context.Context, request) error { return p.pass(undo) }, "end": p.end, "guess": p.guess, "show": p.reveal,
+		"begin": p.begin, "press": p.press, "undo": func(context.Context, request) error { return p.pass(undo) }, "end": p.end, "guess": p.guess, "hint": p.hint,
 	} {
 		s.routes.HandleFunc("POST /dash/step/"+path, s.withToken(do))
 	}
@@ -110,22 +113,22 @@ func (p *steps) guess(_ context.Context, req request) error {
 		return badRequest("left must be 8, 9 or 10.", "left 必须是 8、9 或 10。")
 	}
 	p.change(func(now *scene) {
-		if !now.Shown {
+		if !now.Over && !now.Lost {
 			now.Guess = left
 		}
 	})
 	return nil
 }
 
-func (p *steps) reveal(context.Context, request) error {
-	p.change(func(now *scene) { now.Shown = true })
+func (p *steps) hint(context.Context, request) error {
+	p.change(func(now *scene) { now.Hint = true })
 	return nil
 }
 
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
 	p.s.hub.Send("step", func() []hub.Message {
-		p.scene = scene{Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Shown: solve, Row: stepper.Pieces, Shortest: best}
+		p.scene = scene{Number: p.scene.Number + 1, Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses
@@ -187,10 +190,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 			news, err = round.Look(ctx)
 		}
 		if news {
-			p.change(func(now *scene) {
-				now.update(round)
-				now.Moves, now.Counted = slices.Clone(moves), stepper.Moves(round.Log)
-			})
+			p.change(func(now *scene) { now.update(round, moves) })
 		}
 	}
 	return errors.Join(err, round.Close())
@@ -229,8 +229,10 @@ func (p *steps) solve(ctx context.Context, lab *stepper.Lab) error {
 	p.change(func(now *scene) {
 		now.Said = api.Textf("Fewest switches between A and B that lose an update: %d", "丢失更新所需的最少切换次数：%d", found.Switches)
 	})
+	played := 0
 	return lab.Solve(ctx, *found, func(round *stepper.Round) error {
-		p.change(func(now *scene) { now.update(round) })
+		played++
+		p.change(func(now *scene) { now.update(round, found.Moves[:played]) })
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -246,16 +248,15 @@ func (p *steps) change(change func(*scene)) {
 
 // all returns the messages that draw the whole page. The hub calls it.
 func (p *steps) all() []hub.Message {
-	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
-	return append([]hub.Message{p.s.part("step", "codeA", a), p.s.part("step", "codeB", b)}, p.changed()...)
+	return append([]hub.Message{p.s.part("step", "listing", p.scene)}, p.changed()...)
 }
 
 // changed returns the messages that draw the page except the strategy's code. The hub calls it.
 func (p *steps) changed() []hub.Message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []hub.Message{
-		p.s.part("step", "round", p.scene), p.s.part("step", "ending", p.scene), p.s.part("step", "row", p.scene),
+		p.s.part("step", "round", p.scene), p.s.part("step", "buttons", p.scene), p.s.part("step", "row", p.scene),
 		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene),
-		hub.NewMessage("mark", []mark{a.Mark, b.Mark}),
+		hub.NewMessage("mark", p.scene.marks()),
 	}
 }

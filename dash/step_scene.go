@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -16,32 +17,56 @@ import (
 
 // scene is what the page shows about the open round, or about the last round.
 type scene struct {
+	Number   int // of the round
 	Card     card
 	Code     []codeFile
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients
 	Rounds   int              // number of rounds in which the steps of a new strategy were recorded
 	Moves    []stepper.Client // the presses so far
-	Counted  int              // the moves that count, see stepper.Moves
 	Shortest shortest
 	Log      []stepper.Entry
 	States   [2]stepper.State
 	Row      int
+	Sold     int
 	Sentence api.Text // the verdict
 	Over     bool     // both clients have received their answers
 	Wrong    bool     // the round broke an invariant
-	Lost     bool     // the round lost an update
+	Lost     bool     // the round lost an update, or will lose one, whatever steps follow
 	Guess    int      // the predicted stock; 0 means no prediction
-	Shown    bool     // the page shows the row and the answers
+	Hint     bool     // the page shows how many orders lose an update
 	Said     api.Text // why the round ended, or what the solution is
 	Alarm    bool     // Said is an error
 }
 
-func (now *scene) update(r *stepper.Round) {
-	now.Log, now.Row, now.Over, now.Sentence = slices.Clone(r.Log), r.Row, r.Over(), r.Sentence()
-	now.Wrong = now.Over && r.Stock().Verdict == api.Broken
-	now.Lost = now.Over && r.Stock().Lost() > 0
+func (now *scene) update(r *stepper.Round, moves []stepper.Client) {
+	now.Moves, now.Log, now.Row, now.Over, now.Sentence = slices.Clone(moves), slices.Clone(r.Log), r.Row, r.Over(), r.Sentence()
 	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
+	now.Sold, now.Wrong, now.Lost = 2, false, stepper.Written(r.Log) > 0 && now.Shortest.graph.Decided(moves)
+	if now.Over {
+		stock := r.Stock()
+		now.Sold, now.Wrong, now.Lost = stock.Sold, stock.Verdict == api.Broken, stock.Lost() > 0
+	}
+}
+
+// Taken returns the number of pieces that left the stock.
+func (now scene) Taken() int { return stepper.Pieces - now.Row }
+
+// Last returns the latest entry, or nothing.
+func (now scene) Last() []stepper.Entry { return now.Log[max(0, len(now.Log)-1):] }
+
+// LostAt returns the number of the move with which the update was lost.
+func (now scene) LostAt() int { return stepper.Written(now.Log) }
+
+// tour has strategies that lose an update, each before one that does not.
+var tour = []string{"none", "redis", "mutex", "for-update", "mutex-in-tx", "version", "zk-node-zero", "zk"}
+
+// Next returns the strategy to try next.
+func (now scene) Next() string {
+	if at := slices.Index(tour, now.Card.ID); at >= 0 {
+		return tour[(at+1)%len(tour)]
+	}
+	return map[bool]string{true: "redis", false: "mutex"}[now.Lost]
 }
 
 // shortest is the smallest number of moves to a lost update, from docs/recorded.
@@ -71,24 +96,96 @@ func (now scene) Ahead() *stepper.Orders {
 	return &o
 }
 
-type column struct {
-	Who     string
-	Replica int
-	Lines   []stepLine
-	State   string // idle, stopped, waiting or ended
-	Mark    mark
-	Next    string // the code of the marked line
-	Code    []codeFile
-	Unseen  bool // no shown code reports the client's step, so the mark stays at an earlier step
+// Holders returns the clients that hold the lock.
+func (now scene) Holders() (holders []string) {
+	for _, who := range []stepper.Client{stepper.A, stepper.B} {
+		if stepper.HoldsLock(now.log(who)) {
+			holders = append(holders, who.String())
+		}
+	}
+	return holders
 }
 
-type stepLine struct {
-	N        int // the number of the step in the round
-	Who      string
-	Step     string
-	Text     api.Text
-	Row      int
-	Commands []string // what the client has sent since its previous line
+// Locks reports whether a sale of the strategy acquires a lock.
+func (now scene) Locks() bool {
+	return slices.ContainsFunc(now.program(stepper.A), func(s stepper.Statement) bool { return s.Step == string(api.Granted) })
+}
+
+func (now scene) log(who stepper.Client) []stepper.Entry {
+	return slices.DeleteFunc(slices.Clone(now.Log), func(e stepper.Entry) bool { return e.Client != who })
+}
+
+// program returns what a client does alone, from the recording. Without one, it has the steps of this
+// round only, and a line that stands for the rest.
+func (now scene) program(who stepper.Client) []stepper.Statement {
+	if alone := now.Shortest.graph.Alone(who); len(alone) > 0 {
+		return stepper.Program(alone)
+	}
+	steps := slices.DeleteFunc(now.log(who), func(e stepper.Entry) bool { return e.Step == "" })
+	return append(stepper.Program(steps), stepper.Statement{Code: []api.Text{verbatim("  …")}})
+}
+
+// column is the code of a client, as the board of the game.
+type column struct {
+	Who     string
+	Key     string // the key of its next step
+	Other   string
+	Replica int
+	Lines   []boardLine
+	State   string // idle, stopped, waiting or ended
+	CanStep bool
+	Says    []api.Text // what it has read, and what it did last
+}
+
+// boardLine is a part of a client's code: done, next or later.
+type boardLine struct {
+	stepper.Statement
+	State string
+}
+
+func (now scene) column(who stepper.Client) column {
+	c := column{
+		Who: who.String(), Key: strings.ToLower(who.String()), Other: (1 - who).String(), Replica: int(who) + 1,
+		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
+		Says:  stepper.Variables(now.log(who)),
+	}
+	c.CanStep = now.Open && !now.Solving && (c.State == "idle" || c.State == "stopped")
+	if now.Card.ID == "" {
+		return c
+	}
+	program, next := now.program(who), 0
+	var sent []string
+	for _, e := range now.log(who) {
+		for _, command := range e.Commands {
+			sent = append(sent, stepper.Brief(command))
+		}
+		// A client that tries again goes back to an earlier line.
+		at := slices.IndexFunc(program, func(s stepper.Statement) bool { return s.Step == e.Step })
+		if at >= 0 && e.State() != stepper.Waiting {
+			program[at].Commands, sent, next = sent, nil, at+1
+		}
+	}
+	for i, s := range program {
+		c.Lines = append(c.Lines, boardLine{s, [...]string{"later", "next", "done"}[1+cmp.Compare(next, i)]})
+	}
+	return c
+}
+
+// marks returns the line of the code that each client runs next.
+func (now scene) marks() (found []mark) {
+	for _, who := range []stepper.Client{stepper.A, stepper.B} {
+		log := slices.DeleteFunc(now.log(who), func(e stepper.Entry) bool { return e.State() == stepper.Waiting })
+		m := mark{}
+		for _, e := range log {
+			if e.Step == "" {
+				m = mark{} // it has its answer
+			} else if file, line, ok := lineOf(now.Code, e.Step); ok {
+				m = mark{lineID(file, line-1), who.String()}
+			}
+		}
+		found = append(found, m)
+	}
+	return found
 }
 
 // mark is the line of code that a client runs next. If there is none, ID is empty.
@@ -97,55 +194,10 @@ type mark struct {
 	Sign string `json:"sign"`
 }
 
-func (now scene) column(who stepper.Client) column {
-	c := column{
-		Who: who.String(), Replica: int(who) + 1, Code: now.Code,
-		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
-	}
-	for _, l := range now.Lines() {
-		if l.Who != c.Who {
-			continue
-		}
-		c.Lines = append(c.Lines, l)
-		if l.Step == "" {
-			continue
-		}
-		if file, line, ok := lineOf(now.Code, l.Step); ok {
-			c.Mark, c.Unseen = mark{c.ID(file, line-1), "▶"}, false
-			c.Next = strings.TrimSpace(now.Code[file].Lines[line-1])
-		} else {
-			c.Mark.Sign, c.Unseen = "↳", true
-		}
-	}
-	switch c.State {
-	case "waiting":
-		c.Mark.Sign = "…"
-	case "ended":
-		c.Mark, c.Next, c.Unseen = mark{}, "", false
-	}
-	return c
-}
+// LineID returns the id of the HTML element that shows a line of a file. file and line count from 0.
+func (now scene) LineID(file, line int) string { return lineID(file, line) }
 
-// Lines returns the steps of both clients. Until Shown is set, it hides the answers of the service.
-func (now scene) Lines() (lines []stepLine) {
-	for i, l := range now.Log {
-		text := l.Text
-		if l.State() == stepper.Ended && !now.Shown {
-			text = bilingual("has its answer", "得到了应答")
-		}
-		lines = append(lines, stepLine{i + 1, l.Client.String(), l.Step, text, l.Row, l.Commands})
-	}
-	return lines
-}
-
-// CanStep reports whether the client can take a step now.
-func (now scene) CanStep(who int) bool {
-	state := now.States[who]
-	return now.Open && !now.Solving && (state == stepper.Idle || state == stepper.Stopped)
-}
-
-// ID returns the id of the HTML element that shows a line of a file. file and line count from 0.
-func (c column) ID(file, line int) string { return fmt.Sprintf("%s-%d-%d", c.Who, file, line+1) }
+func lineID(file, line int) string { return fmt.Sprintf("line-%d-%d", file, line+1) }
 
 // lineOf returns the line that runs after the call of locks.Trace with the step's constant, in which
 // a client is paused. Lines count from 1.

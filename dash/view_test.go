@@ -81,7 +81,7 @@ func mainTasks() []mainTask {
 		{"break", "/dash/break", chromedp.Tasks{press(button("race.none")), chromedp.WaitReady(`#part-now .harm`, chromedp.ByQuery)}, `#part-now .harm`},
 		{"result", "/dash/break", chromedp.Tasks{press(`#part-now .harm`), chromedp.WaitReady(`.verdict`, chromedp.ByQuery)}, `.verdict`},
 		{"step", "/dash/step?strategy=none", chromedp.Tasks{
-			press(`form button.go`), stepAll("a"), stepAll("b"), press(`#show`), chromedp.WaitReady(`.sentence`, chromedp.ByQuery),
+			press(`form button.go`), stepAll("a"), stepAll("b"), chromedp.WaitReady(`.sentence`, chromedp.ByQuery),
 		}, `.sentence`},
 		{"try", "/dash/try", chromedp.Tasks{press(`button[value="read:3"]`), reads(`.lanes .gone`, "✓")}, `.lanes .gone:nth-child(3) .is`},
 		{"lock by hand", "/dash/try", chromedp.Tasks{

@@ -8,7 +8,7 @@ const states = ['idle', 'stopped', 'waiting', 'ended']; // like stepper.State
 
 let path = [];    // the clients of all moves, 0 for A and 1 for B
 let guess = 0;    // the predicted stock; 0 means no prediction
-let shown = false; // the page shows the row and the answers
+let hint = false; // the page shows how many orders lose an update
 let said = '';
 let player = 0;   // the timer of the solution
 
@@ -19,146 +19,145 @@ function make(tag, text, className = '') {
   return element;
 }
 
-// played returns the present state and all entries of the moves so far. moves is the number of moves
-// until both clients had written or had their answers, like stepper.Moves.
+// played returns the present state, and all entries of the moves so far. lostAt is the number of the
+// move with which an update was lost, whatever moves follow.
 function played() {
-  let node = recorded.nodes[0], moves = 0;
+  let node = recorded.nodes[0], lostAt = 0;
   const log = [], written = [false, false];
-  for (const client of path) {
-    if (!node.end && !written.every(w => w)) moves++;
+  path.forEach((client, n) => {
     const move = node.moves[client];
-    for (const entry of move.log) {
-      const { step, en } = recorded.lines[entry.line];
-      if (step === 'written' || !step && en.startsWith('answer: sold')) written[entry.client] = true;
-    }
-    log.push(...move.log);
     node = recorded.nodes[move.to];
-  }
-  return { node, log, moves };
-}
-
-function textOf(entry) {
-  const line = recorded.lines[entry.line];
-  const answered = !line.step && line.en.startsWith('answer:');
-  return answered && !shown ? T('has its answer', '得到了应答') : T(line.en, line.zh);
+    for (const seen of move.log) {
+      const entry = { ...seen, ...recorded.lines[seen.line], move: n + 1 };
+      entry.commands = (seen.commands ?? []).map(command => recorded.commands[command]);
+      if (entry.step === 'written' || !entry.step && entry.en.startsWith('answer: sold')) written[entry.client] = true;
+      log.push(entry);
+    }
+    const [all, lose] = recorded.left[move.to] ?? []; // null if a client tries again without end
+    if (!lostAt && written.every(w => w) && (node.end ? node.end.lost > 0 : lose && lose === all)) lostAt = n + 1;
+  });
+  return { node, log, lostAt };
 }
 
 function draw() {
-  const { node, log, moves } = played();
-  ['A', 'B'].forEach((who, client) => {
-    $('#go-' + who.toLowerCase()).disabled = player || !node.moves[client];
-    drawClient(who, client, states[node.states[client]], log);
-  });
+  const { node, log, lostAt } = played();
+  const logs = [0, 1].map(client => log.filter(entry => entry.client === client));
+  ['A', 'B'].forEach((who, client) => drawClient(who, client, states[node.states[client]], logs[client], node.moves[client]));
+  drawRow(node, logs, lostAt);
+  drawEnding(node, log, lostAt);
   $('#back').disabled = $('#restart').disabled = !path.length;
-  drawEnding(node);
-  drawGoal(node, moves);
-  $('#order tbody').replaceChildren(...log.map((entry, i) => {
-    const row = document.createElement('tr');
-    row.append(make('td', i + 1), make('td', 'AB'[entry.client]), make('td', recorded.lines[entry.line].step ?? '', 'words'),
-      make('td', textOf(entry), 'words'), make('td', shown ? entry.row : '?'));
+  $('#order tbody').replaceChildren(...log.map(entry => {
+    const row = make('tr', ''), what = make('td', T(entry.en, entry.zh), 'words'), sent = make('ul', '', 'sent');
+    for (const command of entry.commands) sent.append(make('li', ''));
+    [...sent.children].forEach((item, i) => item.append(make('code', entry.commands[i])));
+    if (entry.commands.length) what.append(sent);
+    row.append(make('td', entry.move), make('td', 'AB'[entry.client]), make('td', entry.step ?? '', 'words'), what, make('td', entry.row));
     return row;
   }));
 }
 
-function drawClient(who, client, state, log) {
-  const own = log.map((entry, i) => ({ ...entry, number: i + 1 })).filter(entry => entry.client === client);
-  $(`#part-${who} .taken`).replaceChildren(...own.map(entry => {
-    const item = make('li', '');
-    const step = recorded.lines[entry.line].step;
-    item.append(make('span', entry.number + '.', 'soft'), ' ');
-    if (step) item.append(make('code', step), ' ');
-    item.append(textOf(entry));
-    if (entry.commands) {
-      const sent = make('ul', '', 'sent');
-      for (const command of entry.commands) {
-        const line = make('li', '');
-        line.append(make('code', recorded.commands[command]));
-        sent.append(line);
-      }
-      item.append(sent);
+// drawClient draws the code of a client, like the page Step of the laboratory.
+function drawClient(who, client, state, log, canStep) {
+  const program = recorded.program[client].map(statement => ({ ...statement }));
+  let next = 0, sent = [];
+  for (const entry of log) {
+    sent.push(...entry.commands.map(command => command.replace(/(?:`\w+`\.)?`(\w+)`/g, '$1')));
+    if (waits(entry)) continue;
+    const at = program.findIndex(statement => statement.step === (entry.step ?? ''));
+    if (at < 0) continue;
+    program[at].commands = sent;
+    [sent, next] = [[], at + 1];
+  }
+  const lines = make('ol', '', 'program');
+  program.forEach((statement, i) => {
+    const line = make('li', '', i < next ? 'done' : i > next ? 'later' : 'next');
+    lines.append(line);
+    let inside = line;
+    if (i === next) line.setAttribute('aria-current', 'step');
+    if (i === next && canStep && !player) {
+      inside = make('button', '', 'go');
+      inside.id = 'go-' + who.toLowerCase();
+      inside.append(make('kbd', who.toLowerCase()));
+      inside.addEventListener('click', () => go(client));
+      line.append(inside);
     }
-    return item;
-  }));
-  const list = $(`#part-${who} .taken`);
-  list.scrollTop = list.scrollHeight;
-  $$(`#part-${who} .state`).forEach(p => { p.hidden = !p.classList.contains(state); });
-  const steps = own.map(entry => recorded.lines[entry.line].step).filter(step => step);
-  const last = state === 'ended' ? undefined : steps.at(-1), seen = steps.findLast(step => recorded.marks[step]);
-  $(`#part-${who} .unseen`).hidden = !last || !!recorded.marks[last];
-  const at = last && seen && recorded.marks[seen];
-  mark(who, at && `${who}-${at}`, state === 'waiting' ? '…' : last === seen ? '▶' : '↳');
-  $(`#part-${who} .next-line`).hidden = !at;
-  $(`#part-${who} .next-line .waiting`).hidden = state !== 'waiting';
-  $(`#part-${who} .next-line .stopped`).hidden = state === 'waiting';
-  if (at) $(`#part-${who} .next-line code`).textContent = document.getElementById(`${who}-${at}`).textContent.trim();
-}
-
-function drawGoal(node, moves) {
-  const reached = shown && node.end?.lost > 0;
-  $('#reached').hidden = !reached;
-  $('#goal').hidden = reached || !recorded.shortest;
-  $('#no-goal').hidden = reached || recorded.shortest > 0;
-  $('#moves').textContent = moves;
-  $('#best').hidden = !recorded.shortest;
-  $('#shortest').textContent = recorded.shortest;
-  const left = recorded.left[recorded.nodes.indexOf(node)]; // null if a client tries again without end
-  [$('#all').textContent, $('#lose').textContent] = left ?? [];
-  $('#ahead').hidden = !left || Boolean(node.end);
-}
-
-// mark marks the line of code that a client runs next, and scrolls to it.
-function mark(who, id, sign) {
-  $$(`#client-${who} .at`).forEach(line => {
-    line.classList.remove('at');
-    line.removeAttribute('aria-current');
-    line.removeAttribute('data-sign');
+    inside.append(...statement.code.map(code => make('code', T(code.en, code.zh))), ...(statement.commands ?? []).slice(0, 3).map(command => make('code', command, 'sent')));
+    if (i === next && state === 'waiting') inside.append(make('strong', $('#waits-' + 'BA'[client]).innerHTML));
   });
-  const line = id && document.getElementById(id);
-  if (!line) return;
-  line.classList.add('at');
-  line.setAttribute('aria-current', 'step');
-  line.dataset.sign = sign;
-  centre(line);
+  const title = make('h2', who + ' ');
+  title.append(make('span', T('on', '在') + ' replica-' + (client + 1), 'soft'));
+  const focused = document.activeElement.id === 'go-' + who.toLowerCase();
+  $('#part-' + who).replaceChildren(title, make('p', (state === 'ended' ? '■ ' : '') + (variables(log) || $('#idle').innerHTML), 'says'), lines);
+  if (focused) $('#go-' + who.toLowerCase())?.focus({ preventScroll: true });
+  mark(who, state, log);
 }
 
-function centre(line) {
-  const box = line.closest('.listing');
-  box.scrollTo({ top: line.offsetTop - box.clientHeight / 2 });
+const waits = entry => !entry.step && entry.en.startsWith('waits');
+
+// variables says what a client has read, and what it did last, like stepper.Variables.
+function variables(log) {
+  const last = log.at(-1), read = last && (last.step || waits(last)) && log.findLast(entry => entry.step === 'read');
+  return [...new Set([read, last].filter(Boolean))].map(entry => T(entry.en, entry.zh)).join(T('; ', '；'));
 }
 
-function drawEnding(node) {
+function drawRow(node, logs, lostAt) {
+  const holders = ['A', 'B'].filter((_, client) => {
+    const last = logs[client].findLast(({ step }) => ['granted', 'after-setnx', 'released', 'unlocked'].includes(step))?.step;
+    return states[node.states[client]] !== 'ended' && (last === 'granted' || last === 'after-setnx');
+  });
+  const locks = recorded.program[0].some(statement => statement.step === 'granted');
+  $('#lock').textContent = !locks ? T('none', '没有锁') : holders.join(', ') || T('free', '空闲');
+  $('.lock').classList.toggle('lost', holders.length > 1);
+  $('#row').textContent = node.row;
+  $('#row').parentElement.classList.toggle('lost', lostAt > 0 || !!node.end?.wrong);
   $$('[data-guess]').forEach(b => {
-    b.disabled = shown;
+    b.disabled = node.end || lostAt;
     b.setAttribute('aria-pressed', guess === Number(b.dataset.guess));
   });
-  $('#show').disabled = shown;
-  $('#hidden').hidden = shown;
-  $('#row').textContent = shown ? node.row : '?';
-  $('#guessed').textContent = !shown || !node.end || !guess ? '' : guess === node.row
-    ? '✓ ' + T('as you predicted', '与预测一致') : '✗ ' + T('you predicted', '你们预测的是') + ' ' + guess;
-  const sentence = $('#sentence');
-  sentence.hidden = !shown || !node.end;
-  sentence.classList.toggle('alarm', !!node.end?.wrong);
-  sentence.textContent = node.end ? (node.end.wrong ? '✗ ' : '✓ ') + T(node.end.words.en, node.end.words.zh) : '';
+  $('#guessed').textContent = !node.end || !guess ? '' : guess === node.row
+    ? T('✓ as you predicted', '✓ 与预测一致') : T('✗ you predicted', '✗ 你们预测的是') + ' ' + guess;
+  const left = recorded.left[recorded.nodes.indexOf(node)];
+  $('#ahead').hidden = !hint;
+  $('#hint').hidden = hint;
+  if (!$('#left')) return;
+  [$('#all').textContent, $('#lose').textContent] = left ?? [];
+  $('#left').hidden = !left || Boolean(node.end);
+}
+
+function drawEnding(node, log, lostAt) {
+  const sentence = $('#sentence'), last = log.at(-1), taken = 10 - node.row, lost = lostAt > 0;
+  sentence.hidden = !lost && !node.end;
+  sentence.classList.toggle('lost', lost || !!node.end?.wrong);
+  sentence.textContent = !lost && node.end && (node.end.wrong || taken !== 2) ? T(node.end.words.en, node.end.words.zh)
+    : (lost ? '✗ ' : '✓ ') + T(`2 sold, ${taken} taken from stock`, `售出 2 件，库存减少 ${taken} 件`);
+  $('#goal').hidden = !sentence.hidden;
+  $('#other-orders').hidden = lost || !node.end || node.end.wrong;
+  $('#try').hidden = sentence.hidden;
+  $('#press').hidden = last || !sentence.hidden;
+  $('#last').textContent = lost ? T(`Move ${lostAt}: an update is lost.`, `第 ${lostAt} 步：丢失了一次更新。`)
+    : last && !node.end ? T(`Move ${last.move}: `, `第 ${last.move} 步：`) + 'AB'[last.client] + ' ' + T(last.en, last.zh) : '';
   $('#said').textContent = said;
   $('#said').hidden = !said;
 }
 
-// list shows the code of a client, like the page Step of the laboratory.
-function list(who) {
-  recorded.code.forEach((file, f) => {
-    const code = document.createElement('pre');
-    file.text.trimEnd().split('\n').forEach((text, n) => {
-      const line = make('span', text + '\n');
-      line.id = `${who}-${f}-${n + 1}`;
-      code.append(line);
-    });
-    $(`#client-${who} .listing`).append(make('h3', file.name), code);
-  });
+// mark marks the line of code that a client runs next.
+function mark(who, state, log) {
+  const line = $(`.listing [data-sign*="${who}"]`);
+  if (line) line.dataset.sign = line.dataset.sign.replace(who, '');
+  const at = state !== 'ended' && recorded.marks[log.findLast(entry => recorded.marks[entry.step])?.step];
+  const now = at && document.getElementById('line-' + at);
+  if (now) now.dataset.sign = (now.dataset.sign ?? '') + who;
+  $$('.listing [data-sign]').forEach(l => l.classList.toggle('at', l.dataset.sign));
+  centre();
+}
+
+function centre() {
+  const line = $('.listing .at'), box = $('.listing');
+  if (line) box.scrollTop = line.offsetTop - box.clientHeight / 2;
 }
 
 function go(client) {
-  if (!played().node.moves[client]) return;
+  if (player || !played().node.moves[client]) return;
   path.push(client);
   draw();
 }
@@ -167,7 +166,6 @@ function begin() {
   clearInterval(player);
   path = [];
   player = guess = 0;
-  shown = false;
   said = '';
   draw();
 }
@@ -175,13 +173,7 @@ function begin() {
 function play() {
   begin();
   const found = recorded.solution;
-  if (!found) {
-    said = T('No order of these steps loses an update. All of them were recorded.', '这些步骤的任何顺序都不会丢失更新。所有顺序都记录过。');
-    draw();
-    return;
-  }
   said = T('Fewest switches between A and B that lose an update: ', '丢失更新所需的最少切换次数：') + found.switches;
-  shown = true;
   player = setInterval(() => {
     if (path.length < found.moves.length) path.push(found.moves[path.length]);
     if (path.length === found.moves.length) {
@@ -193,18 +185,23 @@ function play() {
   draw();
 }
 
-$('#go-a').addEventListener('click', () => go(0));
-$('#go-b').addEventListener('click', () => go(1));
+recorded.code.forEach((file, f) => {
+  const code = make('pre', '');
+  file.text.trimEnd().split('\n').forEach((text, n) => {
+    const line = make('span', text + '\n');
+    line.id = `line-${f}-${n + 1}`;
+    code.append(line);
+  });
+  $('.listing').append(make('h3', file.name), code);
+});
 $('#back').addEventListener('click', () => { clearInterval(player); player = 0; path.pop(); draw(); });
+$('#hint').addEventListener('click', () => { hint = true; draw(); });
 $('#restart').addEventListener('click', begin);
-$('#solution').addEventListener('click', play);
-$('#show').addEventListener('click', () => { shown = true; draw(); });
+$('#solution')?.addEventListener('click', play);
 $$('[data-guess]').forEach(b => b.addEventListener('click', () => { guess = Number(b.dataset.guess); draw(); }));
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey) return;
-  if (e.key === 'u') $('#back').click();
-  if (e.key === 'a' || e.key === 'b') $('#go-' + e.key).click();
+  $$('main :is(button, a)').find(b => b.querySelector('kbd')?.textContent === e.key && !b.hidden)?.click();
 });
-document.addEventListener('toggle', () => $$('.listing .at').forEach(centre), true); // a closed listing cannot scroll
-['A', 'B'].forEach(list);
+document.addEventListener('toggle', centre, true); // a closed listing cannot scroll
 draw();

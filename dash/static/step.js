@@ -1,4 +1,5 @@
-// This script marks the line of code that each client runs next, and handles the keys.
+// This script marks the line of code that each client runs next, handles the keys, and keeps the round's
+// strategy in the form and in the address.
 import { $, $$, on } from './dash.js';
 
 on('mark', marks => {
@@ -12,27 +13,29 @@ on('mark', marks => {
     if (!line) continue;
     line.classList.add('at');
     line.setAttribute('aria-current', 'step');
-    line.dataset.sign = sign;
+    line.dataset.sign = (line.dataset.sign ?? '') + sign;
   }
-  centre(matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth');
+  centre();
 });
 
-function centre(behavior) {
-  for (const line of $$('.listing .at')) {
-    const box = line.closest('.listing');
-    box.scrollTo({ top: line.offsetTop - box.clientHeight / 2, behavior });
-  }
+function centre() {
+  const line = $('.listing .at'), box = $('.listing');
+  if (line) box.scrollTop = line.offsetTop - box.clientHeight / 2;
 }
-addEventListener('resize', () => centre('auto'));
-document.addEventListener('toggle', () => centre('auto'), true); // a closed listing cannot scroll
+document.addEventListener('toggle', centre, true); // a closed listing cannot scroll
 
-// The last step of each client stays in view.
-const showLast = () => $$('.taken').forEach(list => { list.scrollTop = list.scrollHeight; });
-document.addEventListener('put', showLast);
-showLast();
+// A new round, also one of another page, shows its strategy. A reload keeps it.
+const round = () => $('#part-round [data-round]')?.dataset ?? {};
+let known = round().round;
+document.addEventListener('put', () => {
+  const { round: number, strategy } = round();
+  if (!number || number === known) return;
+  known = number;
+  $('select[name=strategy]').value = strategy;
+  history.replaceState(null, '', '?strategy=' + strategy);
+});
 
 document.addEventListener('keydown', e => {
   if (e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
-  if (e.key === 'u') $('#undo')?.click();
-  if (e.key === 'a' || e.key === 'b') $('#go-' + e.key)?.click();
+  $$('main button').find(b => $('kbd', b)?.textContent === e.key)?.click();
 });

@@ -49,8 +49,8 @@ func (l *Lab) Solve(ctx context.Context, s Solution, played func(*Round) error) 
 	return nil
 }
 
-// Shortest returns the smallest number of moves that loses an update, counted like Moves. found is
-// false if no recorded order of the steps loses an update.
+// Shortest returns the smallest number of moves until both clients have written and an update is lost,
+// whatever follows. found is false if no recorded order of the steps loses an update.
 func (g Graph) Shortest() (moves int, found bool) {
 	if len(g.Nodes) == 0 {
 		return 0, false
@@ -95,18 +95,28 @@ func (o Orders) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "[%d,%d]
 // Ahead counts the orders of steps that are left after the moves. found is false if the recording
 // does not have the moves, or if a client tries again without end.
 func (g Graph) Ahead(moves []Client) (o Orders, found bool) {
-	at := 0
+	at, found := g.after(moves)
+	if left := g.Left(); found && left[at] != nil {
+		return *left[at], true
+	}
+	return o, false
+}
+
+// Decided reports whether the moves lose an update, whatever moves follow.
+func (g Graph) Decided(moves []Client) bool {
+	at, found := g.after(moves)
+	return found && g.loses(at)
+}
+
+// after returns the node that the moves reach, if the recording has them.
+func (g Graph) after(moves []Client) (at int, found bool) {
 	for _, client := range moves {
 		if at >= len(g.Nodes) || g.Nodes[at].Moves[client] == nil {
-			return o, false
+			return 0, false
 		}
 		at = g.Nodes[at].Moves[client].To
 	}
-	left := g.Left()
-	if at >= len(left) || left[at] == nil {
-		return o, false
-	}
-	return *left[at], true
+	return at, at < len(g.Nodes)
 }
 
 // Left counts the orders of steps that are left at each node. It has nil for a node from which a client

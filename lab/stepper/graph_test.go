@@ -98,13 +98,12 @@ func TestSolution(t *testing.T) {
 
 // fewest returns the smallest number of moves of a path to a lost update, or 0 if there is none.
 func fewest(g Graph, at int, log []Entry) (best int) {
-	n := g.Nodes[at]
-	if n.End != nil && n.End.Lost > 0 {
-		return Moves(log)
-	}
-	moves := 0
+	n, moves := g.Nodes[at], 0
 	if len(log) > 0 {
 		moves = log[len(log)-1].Move
+	}
+	if n.End != nil && n.End.Lost > 0 {
+		return Written(log)
 	}
 	for _, move := range n.Moves {
 		if move == nil {

@@ -290,19 +290,16 @@ func (r *Round) log(ctx context.Context, client Client, step string, text api.Te
 	return err
 }
 
-// Moves returns the number of moves until both clients had written, or had their answers. The moves
-// after that change nothing, so they do not count.
-func Moves(log []Entry) (moves int) {
-	var written, ended [2]bool
+// Written returns the number of the move with which both clients had written the stock, or 0.
+func Written(log []Entry) (move int) {
+	var written [2]bool
 	for _, e := range log {
-		if ended == [2]bool{true, true} || written == [2]bool{true, true} {
-			break
-		}
-		moves = e.Move
 		written[e.Client] = written[e.Client] || writes(e.Step, e.Text)
-		ended[e.Client] = e.State() == Ended
+		if written == [2]bool{true, true} {
+			return e.Move
+		}
 	}
-	return moves
+	return 0
 }
 
 // Over reports whether both clients have their answers.

@@ -1,0 +1,140 @@
+package stepper
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"oversell/api"
+)
+
+// Statement is what a client does up to its next step: lines of pseudo-code, and the commands that it
+// sends meanwhile.
+type Statement struct {
+	Step     string     `json:"step"` // empty for the answer
+	Code     []api.Text `json:"code"`
+	Commands []string   `json:"commands"`
+}
+
+// Alone returns the entries of a client that buys while the other one does nothing.
+func (g Graph) Alone(client Client) (log []Entry) {
+	for at := 0; at < len(g.Nodes) && g.Nodes[at].Moves[client] != nil && len(log) < maxMoves; {
+		move := g.Nodes[at].Moves[client]
+		for _, seen := range move.Log {
+			line := g.Lines[seen.Line]
+			e := Entry{Client: seen.Client, Step: line.Step, Text: line.Text, Row: seen.Row}
+			for _, c := range seen.Commands {
+				e.Commands = append(e.Commands, g.Commands[c])
+			}
+			log = append(log, e)
+		}
+		at = move.To
+	}
+	return log
+}
+
+// Program returns the statements behind the entries of one client. Values that another order of the
+// steps would change have names in it.
+func Program(log []Entry) (program []Statement) {
+	row, done := Pieces, map[api.Step]bool{}
+	for i, e := range log {
+		s := Statement{Step: e.Step, Commands: slices.Clone(e.Commands)}
+		code := pseudocode(api.Step(e.Step), done, e.Row < row)
+		if i == 0 && api.Step(e.Step) != api.Asked {
+			code = slices.Insert(code, 0, verbatim("buy():"))
+		}
+		for j, c := range s.Commands {
+			if c = Brief(c); done[api.Read] {
+				c = variable.ReplaceAllString(c, "${1}new")
+			}
+			s.Commands[j] = version.ReplaceAllString(c, "$1…")
+		}
+		s.Code, row, done[api.Step(e.Step)] = code, e.Row, true
+		program = append(program, s)
+	}
+	return program
+}
+
+var (
+	quoted   = regexp.MustCompile("(?:`\\w+`\\.)?`(\\w+)`")
+	variable = regexp.MustCompile(`(SET count = |SET \S+ )9\b`)
+	version  = regexp.MustCompile(`(AND version = )\d+`)
+)
+
+// Brief returns a command without the quotes around names, and without the table before a column.
+func Brief(command string) string { return quoted.ReplaceAllString(command, "$1") }
+
+// pseudocode returns the lines that a client runs up to a step. done has its earlier steps; sells
+// means that the stock has fallen meanwhile.
+func pseudocode(step api.Step, done map[api.Step]bool, sells bool) []api.Text {
+	code := []string{string(step)}
+	switch step {
+	case "":
+		code = []string{`return "sold"`}
+	case api.Asked:
+		return []api.Text{verbatim("buy():")}
+	case api.Queued:
+		code = []string{"queue()"}
+	case api.Granted, "after-setnx":
+		code = []string{"lock()"}
+		if done["after-setnx"] {
+			code = []string{"lock.expire()"}
+		}
+	case api.Read:
+		code = []string{"count = read()"}
+	case api.Writing:
+		if !done[api.Read] {
+			return []api.Text{{EN: "  # the server subtracts", ZH: "  # 由服务器做减法"}}
+		}
+		code = []string{`if count < 1: return "sold out"`, "new = count - 1"}
+	case api.Written, "reserved", "taken":
+		switch {
+		case done[api.Read]:
+			code = []string{"write(new)"}
+		case sells:
+			code = []string{"count = count - 1"}
+		default:
+			code = []string{"confirm()"}
+		}
+	case "compared":
+		code = []string{"if lock.value == mine:"}
+	case "unlocked", api.Released:
+		code = []string{"unlock()"}
+		if step == api.Released && (done["unlocked"] || !done[api.Granted]) {
+			code = []string{"commit()"}
+		}
+	}
+	lines := make([]api.Text, len(code))
+	for i, line := range code {
+		lines[i] = verbatim("  " + line)
+	}
+	return lines
+}
+
+func verbatim(code string) api.Text { return api.Text{EN: code, ZH: code} }
+
+// HoldsLock reports whether a client has the lock after its entries.
+func HoldsLock(log []Entry) (holds bool) {
+	for _, e := range log {
+		switch step := api.Step(e.Step); {
+		case step == api.Granted || step == "after-setnx":
+			holds = true
+		case step == api.Released || step == "unlocked" || e.State() == Ended:
+			holds = false
+		}
+	}
+	return holds
+}
+
+// Variables returns the texts of the values that a client has: what it read, and its latest entry.
+func Variables(log []Entry) (texts []api.Text) {
+	for i, e := range slices.Backward(log) {
+		if i == len(log)-1 || api.Step(e.Step) == api.Read {
+			texts = slices.Insert(texts, 0, e.Text)
+		}
+		if api.Step(e.Step) == api.Read || strings.HasPrefix(e.Text.EN, "answer:") {
+			break
+		}
+	}
+	return texts
+}
