@@ -40,8 +40,7 @@ func routeRecorded(s *Server) {
 func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimSuffix(r.PathValue("file"), ".js")
 	c, err := s.catalogue.one(r.Context(), id)
-	now := scene{Shortest: shortestOf(id)}
-	g := now.Shortest.graph
+	g := shortestOf(id).graph
 	if err != nil || len(g.Nodes) == 0 {
 		s.showProblem(w, r, fmt.Errorf("the steps of %s are not recorded: run `make steps strategy=%s`", id, id))
 		return
@@ -53,7 +52,7 @@ func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 		Program  [2][]stepper.Statement `json:"program"`
 		Code     []api.File             `json:"code"`
 		Marks    map[string]string      `json:"marks"` // the line of the code that runs after a step
-	}{g, g.Solution(), g.Left(), [2][]stepper.Statement{now.program(stepper.A), now.program(stepper.B)}, c.Code, marks(codeFiles(c.Code), g)})
+	}{g, g.Solution(), g.Left(), [2][]stepper.Statement{g.Program(stepper.A, nil), g.Program(stepper.B, nil)}, c.Code, marks(codeFiles(c.Code), g)})
 	if err != nil {
 		s.showProblem(w, r, err)
 		return
@@ -65,9 +64,6 @@ func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 func marks(files []codeFile, g stepper.Graph) map[string]string {
 	found := map[string]string{}
 	for _, l := range g.Lines {
-		if l.Step == "" {
-			continue
-		}
 		if file, line, ok := lineOf(files, l.Step); ok {
 			found[l.Step] = fmt.Sprintf("%d-%d", file, line)
 		}

@@ -257,6 +257,6 @@ func (p *steps) changed() []hub.Message {
 	return []hub.Message{
 		p.s.part("step", "round", p.scene), p.s.part("step", "buttons", p.scene), p.s.part("step", "row", p.scene),
 		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene),
-		hub.NewMessage("mark", p.scene.marks()),
+		hub.NewMessage("mark", []mark{a.Mark, b.Mark}),
 	}
 }

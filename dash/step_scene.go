@@ -1,7 +1,6 @@
 package dash
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -69,7 +68,7 @@ func (now scene) Next() string {
 	return map[bool]string{true: "redis", false: "mutex"}[now.Lost]
 }
 
-// shortest is the smallest number of moves to a lost update, from docs/recorded.
+// shortest is the recording of a strategy, with the smallest number of moves to a lost update.
 type shortest struct {
 	Recorded bool // the recording has the strategy
 	graph    stepper.Graph
@@ -77,13 +76,9 @@ type shortest struct {
 }
 
 func shortestOf(strategy string) (s shortest) {
-	graphs, err := stepper.Recordings(docs.Steps)
-	if err != nil {
-		return s
-	}
-	g, ok := graphs[strategy]
-	s.Recorded, s.graph = ok, g
-	s.Moves, _ = g.Shortest()
+	graphs, _ := stepper.Recordings(docs.Steps) // no error: a test reads them
+	s.graph, s.Recorded = graphs[strategy]
+	s.Moves, _ = s.graph.Shortest()
 	return s
 }
 
@@ -99,7 +94,7 @@ func (now scene) Ahead() *stepper.Orders {
 // Holders returns the clients that hold the lock.
 func (now scene) Holders() (holders []string) {
 	for _, who := range []stepper.Client{stepper.A, stepper.B} {
-		if stepper.HoldsLock(now.log(who)) {
+		if stepper.HoldsLock(stepper.Of(now.Log, who)) {
 			holders = append(holders, who.String())
 		}
 	}
@@ -107,91 +102,42 @@ func (now scene) Holders() (holders []string) {
 }
 
 // Locks reports whether a sale of the strategy acquires a lock.
-func (now scene) Locks() bool {
-	return slices.ContainsFunc(now.program(stepper.A), func(s stepper.Statement) bool { return s.Step == string(api.Granted) })
-}
-
-func (now scene) log(who stepper.Client) []stepper.Entry {
-	return slices.DeleteFunc(slices.Clone(now.Log), func(e stepper.Entry) bool { return e.Client != who })
-}
-
-// program returns what a client does alone, from the recording. Without one, it has the steps of this
-// round only, and a line that stands for the rest.
-func (now scene) program(who stepper.Client) []stepper.Statement {
-	if alone := now.Shortest.graph.Alone(who); len(alone) > 0 {
-		return stepper.Program(alone)
-	}
-	steps := slices.DeleteFunc(now.log(who), func(e stepper.Entry) bool { return e.Step == "" })
-	return append(stepper.Program(steps), stepper.Statement{Code: []api.Text{verbatim("  …")}})
-}
+func (now scene) Locks() bool { return stepper.Locks(now.Shortest.graph.Program(stepper.A, now.Log)) }
 
 // column is the code of a client, as the board of the game.
 type column struct {
-	Who     string
-	Key     string // the key of its next step
-	Other   string
-	Replica int
-	Lines   []boardLine
-	State   string // idle, stopped, waiting or ended
-	CanStep bool
-	Says    []api.Text // what it has read, and what it did last
-}
-
-// boardLine is a part of a client's code: done, next or later.
-type boardLine struct {
-	stepper.Statement
-	State string
-}
-
-func (now scene) column(who stepper.Client) column {
-	c := column{
-		Who: who.String(), Key: strings.ToLower(who.String()), Other: (1 - who).String(), Replica: int(who) + 1,
-		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
-		Says:  stepper.Variables(now.log(who)),
-	}
-	c.CanStep = now.Open && !now.Solving && (c.State == "idle" || c.State == "stopped")
-	if now.Card.ID == "" {
-		return c
-	}
-	program, next := now.program(who), 0
-	var sent []string
-	for _, e := range now.log(who) {
-		for _, command := range e.Commands {
-			sent = append(sent, stepper.Brief(command))
-		}
-		// A client that tries again goes back to an earlier line.
-		at := slices.IndexFunc(program, func(s stepper.Statement) bool { return s.Step == e.Step })
-		if at >= 0 && e.State() != stepper.Waiting {
-			program[at].Commands, sent, next = sent, nil, at+1
-		}
-	}
-	for i, s := range program {
-		c.Lines = append(c.Lines, boardLine{s, [...]string{"later", "next", "done"}[1+cmp.Compare(next, i)]})
-	}
-	return c
-}
-
-// marks returns the line of the code that each client runs next.
-func (now scene) marks() (found []mark) {
-	for _, who := range []stepper.Client{stepper.A, stepper.B} {
-		log := slices.DeleteFunc(now.log(who), func(e stepper.Entry) bool { return e.State() == stepper.Waiting })
-		m := mark{}
-		for _, e := range log {
-			if e.Step == "" {
-				m = mark{} // it has its answer
-			} else if file, line, ok := lineOf(now.Code, e.Step); ok {
-				m = mark{lineID(file, line-1), who.String()}
-			}
-		}
-		found = append(found, m)
-	}
-	return found
+	Who, Key, Other string // Key takes the client's next step
+	Replica         int
+	Lines           []stepper.BoardLine
+	State           string // idle, stopped, waiting or ended
+	CanStep         bool
+	Says            []api.Text // what it has read, and what it did last
+	Mark            mark
 }
 
 // mark is the line of code that a client runs next. If there is none, ID is empty.
 type mark struct {
 	ID   string `json:"id"`
 	Sign string `json:"sign"`
+}
+
+func (now scene) column(who stepper.Client) column {
+	log := stepper.Of(now.Log, who)
+	c := column{
+		Who: who.String(), Key: strings.ToLower(who.String()), Other: (1 - who).String(), Replica: int(who) + 1,
+		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
+		Says:  stepper.Variables(log),
+	}
+	c.CanStep = now.Open && !now.Solving && (c.State == "idle" || c.State == "stopped")
+	if now.Card.ID != "" {
+		c.Lines = stepper.Board(now.Shortest.graph.Program(who, log), log)
+	}
+	for _, e := range log {
+		if file, line, ok := lineOf(now.Code, e.Step); ok && c.State != "ended" {
+			c.Mark = mark{lineID(file, line-1), c.Who}
+		}
+	}
+	return c
 }
 
 // LineID returns the id of the HTML element that shows a line of a file. file and line count from 0.
@@ -202,6 +148,9 @@ func lineID(file, line int) string { return fmt.Sprintf("line-%d-%d", file, line
 // lineOf returns the line that runs after the call of locks.Trace with the step's constant, in which
 // a client is paused. Lines count from 1.
 func lineOf(files []codeFile, step string) (file, line int, ok bool) {
+	if step == "" {
+		return 0, 0, false
+	}
 	constant := strings.ToUpper(step[:1]) + step[1:]
 	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)
 	for _, f := range files {

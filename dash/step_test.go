@@ -54,7 +54,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	roundFits(t, tab)
 	do(t, tab, keys("p"))
 	roundFits(t, tab)
-	do(t, tab, keys("p", "h"), reads(`#ahead`, "Orders left that lose an update: 2 / 2. Fewest moves: 6."))
+	do(t, tab, keys("p", "h"), reads(`#ahead`, "Orders left that lose an update: 2 / 2"), reads(`#ahead`, "Fewest moves: 6"))
 	pictures(t, tab, "step-end")
 	accessible(t, tab, axe(t), "a lost update")
 	do(t, tab,

@@ -1,6 +1,7 @@
 package stepper
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,11 @@ type Statement struct {
 	Step     string     `json:"step"` // empty for the answer
 	Code     []api.Text `json:"code"`
 	Commands []string   `json:"commands"`
+}
+
+// Of returns the entries of a client.
+func Of(log []Entry, client Client) []Entry {
+	return slices.DeleteFunc(slices.Clone(log), func(e Entry) bool { return e.Client != client })
 }
 
 // Alone returns the entries of a client that buys while the other one does nothing.
@@ -33,9 +39,50 @@ func (g Graph) Alone(client Client) (log []Entry) {
 	return log
 }
 
-// Program returns the statements behind the entries of one client. Values that another order of the
+// Program returns what a client does alone, as recorded. Without a recording, it has the steps of log,
+// which are of the same client, and a line that stands for the rest.
+func (g Graph) Program(client Client, log []Entry) []Statement {
+	if alone := g.Alone(client); len(alone) > 0 {
+		return statements(alone)
+	}
+	steps := slices.DeleteFunc(slices.Clone(log), func(e Entry) bool { return e.Step == "" })
+	return append(statements(steps), Statement{Code: []api.Text{verbatim("  …")}})
+}
+
+// Locks reports whether a sale acquires a lock.
+func Locks(program []Statement) bool {
+	return slices.ContainsFunc(program, func(s Statement) bool { return s.Step == string(api.Granted) })
+}
+
+// BoardLine is a Statement that is done, next or later.
+type BoardLine struct {
+	Statement
+	State string
+}
+
+// Board returns the program of a client with the commands that it has really sent. A client that tries
+// again goes back to an earlier line.
+func Board(program []Statement, log []Entry) (lines []BoardLine) {
+	next := 0
+	var sent []string
+	for _, e := range log {
+		for _, command := range e.Commands {
+			sent = append(sent, Brief(command))
+		}
+		at := slices.IndexFunc(program, func(s Statement) bool { return s.Step == e.Step })
+		if at >= 0 && e.State() != Waiting {
+			program[at].Commands, sent, next = sent, nil, at+1
+		}
+	}
+	for i, s := range program {
+		lines = append(lines, BoardLine{s, [...]string{"later", "next", "done"}[1+cmp.Compare(next, i)]})
+	}
+	return lines
+}
+
+// statements returns the statements behind the entries of one client. Values that another order of the
 // steps would change have names in it.
-func Program(log []Entry) (program []Statement) {
+func statements(log []Entry) (program []Statement) {
 	row, done := Pieces, map[api.Step]bool{}
 	for i, e := range log {
 		s := Statement{Step: e.Step, Commands: slices.Clone(e.Commands)}
