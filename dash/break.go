@@ -24,12 +24,9 @@ import (
 type breaks struct {
 	s *Server
 	// The hub's mutex protects the fields below: see hub.Send.
-	now     breakState
-	waiting bool // sendWhenReady waits for the service
-	runs    map[resultKey]*storedResult
-	count   int
-	drawn   *hub.Message // the matrix, which costs a megabyte and many ms, until something changes; or nil
-	drawnOf *card        // the first of the cards of which it was drawn
+	now   breakState
+	runs  map[resultKey]*storedResult
+	count int // of the changes and results; the pages compare it with the count when they were drawn
 
 	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
 	about      matrix.About                 // of the recorded runs
@@ -49,9 +46,14 @@ func (q resultKey) suffix(fenced string) string {
 	return ""
 }
 
-// Path returns the address of the page that shows this result.
+// Path returns the address of the page that asks for the verdict, and then shows it.
 func (q resultKey) Path() string {
 	return "/dash/break/" + q.Hazard + "/" + q.Strategy + q.suffix("?fenced=true")
+}
+
+// Shown returns the address of the page that shows the verdict at once.
+func (q resultKey) Shown() string {
+	return "/dash/break/" + q.Hazard + "/" + q.Strategy + "?answer=show" + q.suffix("&fenced=true")
 }
 
 // Body returns the form fields of the request that starts the experiment.
@@ -71,8 +73,8 @@ type storedResult struct {
 	Forgotten bool // the recording was dropped to save memory
 }
 
-// Path returns the address of the page that shows the result.
-func (r *storedResult) Path() string { return resultKey{r.Hazard, r.Strategy, r.Fenced}.Path() }
+// Path returns the address of the page that shows the result, without the question.
+func (r *storedResult) Path() string { return resultKey{r.Hazard, r.Strategy, r.Fenced}.Shown() }
 
 // breakState describes the plan (hazards and strategies) that runs now, or the last plan.
 type breakState struct {
@@ -89,8 +91,6 @@ const (
 	// maxSteps limits the steps in all recordings together, which then need about 100 MB. Above
 	// this limit, the oldest recordings are deleted, but their verdicts stay.
 	maxSteps = 400_000
-	// retryPause is the pause before the next request to a service that did not answer.
-	retryPause = time.Second
 )
 
 func newBreaks(s *Server) *breaks {
@@ -102,23 +102,27 @@ func newBreaks(s *Server) *breaks {
 	b.now.Unable = s.Binary == ""
 	s.hub.Open("break", b.all)
 	s.hub.Open("result", b.resultMessages)
-	s.showWithGroups("/dash/break", "break", bilingual("Break", "破坏"), func(r *http.Request, groups []group) any {
-		data := struct {
-			Hazards   []hazard
-			Groups    []group
-			Filter    matrixFilter
-			Recorded  matrix.About
-			Databases []matrix.Column
-			Matrix    matrixView
-			Now       breakState
-		}{Hazards: hazards(), Groups: groups, Filter: b.filter(r), Recorded: b.about, Databases: b.databases}
-		s.hub.Send("break", func() []hub.Message { data.Matrix, data.Now = b.matrix(), b.now; return nil })
-		return data
-	})
+	s.showWithGroups("/dash/break", "break", bilingual("Break", "破坏"), b.page)
 	s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.resultPage)
 	s.routes.HandleFunc("GET /dash/timeline.css", timelineStyle)
 	s.routes.HandleFunc("POST /dash/break/start", s.withToken(b.start))
 	return b
+}
+
+// breakPage has the content of the page.
+type breakPage struct {
+	Hazards   []hazard
+	Groups    []group
+	Recorded  matrix.About
+	Databases []matrix.Column
+	Matrix    matrixView
+	Now       breakState
+}
+
+func (b *breaks) page(r *http.Request, groups []group) any {
+	p := breakPage{Hazards: hazards(), Groups: groups, Recorded: b.about, Databases: b.databases}
+	b.s.hub.Send("break", func() []hub.Message { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now; return nil })
+	return p
 }
 
 func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Column) {
@@ -149,36 +153,10 @@ func recordedRuns() map[resultKey]experiment.Result {
 	return byKey
 }
 
-// all returns the messages that draw the whole matrix. The hub's mutex must be locked.
+// all returns the state, and the count, by which a page notices that its matrix is out of date. The
+// hub's mutex must be locked.
 func (b *breaks) all() []hub.Message {
-	messages := []hub.Message{b.s.part("break", "now", b.now)}
-	if cards := b.s.catalogue.known(); len(cards) > 0 {
-		if b.drawn == nil || b.drawnOf != &cards[0] { // a restarted lab has other cards
-			m := b.s.part("break", "matrix", b.matrix())
-			b.drawn, b.drawnOf = &m, &cards[0]
-		}
-		return append(messages, *b.drawn)
-	}
-	// The cards are unknown if a page stayed open while the lab restarted.
-	if !b.waiting {
-		b.waiting = true
-		go b.sendWhenReady()
-	}
-	return messages
-}
-
-func (b *breaks) sendWhenReady() {
-	for {
-		if _, err := b.s.catalogue.all(b.s.lifetime); err == nil {
-			b.s.hub.Send("break", b.all)
-			return
-		}
-		select {
-		case <-b.s.lifetime.Done():
-			return
-		case <-time.After(retryPause):
-		}
-	}
+	return []hub.Message{b.s.part("break", "now", b.now), hub.NewMessage("count", b.count)}
 }
 
 // resultMessages returns the number of each result's newest run. The hub's mutex must be locked.
@@ -301,12 +279,12 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 	return experiment.Perform(ctx, bed, p, store, breakWatch{b})
 }
 
-// change sends only the columns of the previous and the present hazard: the matrix is large.
+// change sends the results of the previous and the present hazard. A page ignores those that it does not show.
 func (b *breaks) change(change func()) {
 	b.s.hub.Send("break", func() []hub.Message {
 		before := b.now.Hazard
 		change()
-		b.drawn = nil
+		b.count++
 		return []hub.Message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
 	})
 	b.s.hub.Send("result", b.resultMessages)

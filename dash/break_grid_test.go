@@ -12,22 +12,23 @@ import (
 
 // grid is a script that describes what the matrix shows.
 const grid = `(() => {
-	const seen = el => el.offsetParent !== null, all = q => [...document.querySelectorAll(q)].filter(seen);
+	const seen = el => el.checkVisibility({ visibilityProperty: true }), all = q => [...document.querySelectorAll(q)].filter(seen);
 	const table = document.querySelector('.matrix table').getBoundingClientRect();
 	return {
 		rows: all('.matrix tbody tr:not(.family)').length, columns: all('.matrix thead th').length - 1,
-		families: all('.matrix .family').length, recorded: all('.matrix .recorded').length,
+		families: all('.matrix .family').length, verdicts: all('.matrix .word:is(.safe, .harm, .cost, .doubt) span').length,
+		first: document.querySelector('.matrix tbody th').innerText,
 		stops: all('.matrix a, .matrix button, .matrix [tabindex]').filter(el => el.tabIndex >= 0).length,
-		bottom: table.bottom, right: table.right, count: document.querySelector('#count').textContent,
+		bottom: table.bottom, right: table.right, found: document.querySelector('#found').textContent,
 		at: document.activeElement.id, cell: document.querySelector('#cell').textContent, search: location.search,
-		unnamed: all('.matrix td button, .matrix td a').filter(el => !el.innerText.includes(', ')).length,
+		unnamed: all('.matrix td a').filter(el => !el.innerText.includes(', ')).length,
 	};
 })()`
 
 type gridState struct {
-	Rows, Columns, Families, Recorded, Stops, Unnamed int
+	Rows, Columns, Families, Verdicts, Stops, Unnamed int
 	Bottom, Right                                     float64
-	Count, At, Cell, Search                           string
+	First, Found, At, Cell, Search                    string
 }
 
 func readGrid(t *testing.T, tab window) (g gridState) {
@@ -36,14 +37,13 @@ func readGrid(t *testing.T, tab window) (g gridState) {
 	return g
 }
 
-// TestBreakGrid opens the matrix on a small projector, shows the recorded verdicts, asks which locks
-// survive a pause, and moves with the arrow keys.
+// TestBreakGrid opens the matrix on a small projector, in colour, and moves with the arrow keys.
 func TestBreakGrid(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t)
-	do(t, tab, chromedp.Navigate(address("/dash/break")), look(1280, "light"), chromedp.WaitVisible(`[data-live] .matrix .basic`, chromedp.ByQuery))
+	do(t, tab, chromedp.Navigate(address("/dash/break")), chromedp.EmulateViewport(1280, 800), chromedp.WaitVisible(`[data-live] .matrix td`, chromedp.ByQuery))
 	g := readGrid(t, tab)
-	if g.Rows != 8 || g.Columns != 8 || g.Families != 0 || g.Recorded != 0 || g.Unnamed != 0 {
+	if g.Rows != 8 || g.Columns != 8 || g.Families != 0 || g.Verdicts < 8*4 || g.Unnamed != 0 {
 		t.Errorf("the matrix opens with %+v", g)
 	}
 	if g.Stops != 1 {
@@ -52,20 +52,19 @@ func TestBreakGrid(t *testing.T) {
 	if g.Bottom > 800 || g.Right > 1280 {
 		t.Errorf("the matrix ends at %v x %v, outside a screen of 1280 x 800", g.Right, g.Bottom)
 	}
-	do(t, tab, press(`#recorded`), chromedp.WaitVisible(`.basic .recorded`, chromedp.ByQuery))
-	if g = readGrid(t, tab); g.Recorded < 8*4 || !strings.Contains(g.Search, "recorded=on") {
-		t.Errorf("after the class asked for the recorded verdicts: %+v", g)
-	}
-	do(t, tab, chromedp.EmulateViewport(1280, 800), press(`#projector`))
+	do(t, tab, press(`#projector`))
 	var smallest float64
 	do(t, tab, chromedp.Evaluate(`Math.min(...[...document.querySelectorAll('main *')].filter(el => el.offsetParent && el.localName !== 'i' && el.innerText?.trim()).map(el => parseFloat(getComputedStyle(el).fontSize)))`, &smallest))
 	if g = readGrid(t, tab); g.Rows != 8 || g.Columns != 8 || g.Bottom > 800 || g.Right > 1280 || smallest < 22 {
 		t.Errorf("on a projector the smallest text is %v px, and the matrix is %+v", smallest, g)
 	}
-	do(t, tab, press(`#projector`))
+	do(t, tab, press(`#projector`), chromedp.EmulateViewport(1920, 1080))
+	if g = readGrid(t, tab); g.Right < 1850 || g.Bottom > 1080 {
+		t.Errorf("on a wide screen the matrix ends at %v x %v", g.Right, g.Bottom)
+	}
 
-	// The last check box of the filter is before the grid.
-	do(t, tab, focus(`#claims`), chromedp.KeyEvent(kb.Tab))
+	// The last check box of the filter is before the grid, and a link.
+	do(t, tab, focus(`#hide`), keys(kb.Tab, kb.Tab))
 	for _, step := range []struct{ key, at, cell string }{
 		{"", "race.none", "none, race: two requests in one process"},
 		{kb.ArrowRight, "replica-race.none", "replica-race"},
@@ -80,32 +79,87 @@ func TestBreakGrid(t *testing.T) {
 			t.Errorf("after the key %q: %+v, want %s and %q", step.key, g, step.at, step.cell)
 		}
 	}
+}
 
-	do(t, tab, setValue(`select[name=hazard]`, "pause"), changed(`select[name=hazard]`))
-	if g = readGrid(t, tab); g.Rows != 2 || g.Count != "2 rows" { // for-update and version
-		t.Errorf("of the basics, a pause is survived by %+v", g)
+// TestBreakFilter searches, sorts by a hazard, and shows all. The address keeps the filter.
+func TestBreakFilter(t *testing.T) {
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
+	do(t, tab, chromedp.Navigate(address("/dash/break")), look(1280, "light"), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery))
+	do(t, tab, press(`#sort-pause`), reads(`#found`, "2 of 8 survive pause"))
+	if g := readGrid(t, tab); g.First != "for-update" || g.Verdicts < 8*4 {
+		t.Errorf("sorted by pause: %+v", g)
 	}
-	do(t, tab, press(`#all`))
-	if g = readGrid(t, tab); g.Rows < 20 || g.Columns < 26 || g.Families != 4 { // no lock of one process
-		t.Errorf("of all, a pause is survived by %+v", g)
+	do(t, tab, focus(`[name=q]`), chromedp.KeyEvent("redis pause"), chromedp.WaitReady(link("pause-at-read.redis-fair"), chromedp.ByQuery))
+	g := readGrid(t, tab)
+	if g.Rows < 15 || g.Rows > 30 || g.Columns != 2 || g.At != "" || !strings.Contains(g.Search, "q=redis+pause") {
+		t.Errorf("redis pause: %+v", g)
 	}
-	// The address keeps the filter, and the stream does not undo it.
-	do(t, tab, chromedp.Reload(), chromedp.WaitVisible(`[data-live] .matrix .asked`, chromedp.ByQuery))
-	if again := readGrid(t, tab); again.Rows != g.Rows || again.Recorded != g.Recorded {
-		t.Errorf("after a reload %+v, want %+v", again, g)
+	do(t, tab, setValue(`[name=q]`, "zzz"), reads(`#found`, "No lock or hazard matches"))
+	do(t, tab, setValue(`[name=q]`, ""), press(`[name=all]`), chromedp.WaitReady(link("split-brain.redis"), chromedp.ByQuery))
+	if g = readGrid(t, tab); g.Rows < 40 || g.Columns < 42 || g.First == "none" {
+		t.Errorf("all, sorted by pause: %+v", g)
+	}
+	do(t, tab, press(`#sort-pause`), chromedp.WaitReady(`.matrix .family`, chromedp.ByQuery))
+	if g = readGrid(t, tab); g.Rows < 60 || g.Families != 5 {
+		t.Errorf("all: %+v", g)
 	}
 	if rigtest.IsNightly() { // it takes half a minute; TestPages checks the basics
-		accessible(t, tab, axe(t), "the whole matrix with recorded verdicts")
+		accessible(t, tab, axe(t), "the whole matrix")
 	}
 	pictures(t, tab, "break-all")
-	do(t, tab, press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"), press(`#all`))
-	if chinese := readGrid(t, tab); !strings.Contains(chinese.Search, "hazard=pause") || chinese.Count != "2 行" {
+	do(t, tab, setValue(`[name=q]`, "失效"), press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"))
+	if chinese := readGrid(t, tab); !strings.Contains(chinese.Search, "all=on") || chinese.Rows < 60 {
 		t.Errorf("the Chinese page has lost the filter: %+v", chinese)
 	}
 	pictures(t, tab, "break-zh")
 }
 
-// changed tells the page that the value of a field has changed.
-func changed(selector string) chromedp.Action {
-	return chromedp.Evaluate(`document.querySelector('`+selector+`').dispatchEvent(new Event('change', { bubbles: true }))`, nil)
+// TestPredict hides the verdicts, opens a result and predicts, with the keys alone. Then the verdict and the
+// picture are in view. It compares the run with the one that has a fencing token.
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
+	do(t, tab, chromedp.Navigate(address("/dash/break")), chromedp.EmulateViewport(1280, 800), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery))
+	do(t, tab, tabTo(`#hide`), keys(" "), chromedp.WaitReady(`#hide:checked`, chromedp.ByQuery))
+	if g := readGrid(t, tab); g.Verdicts != 0 || g.Search != "" && g.Search != "?hide=on" {
+		t.Errorf("with hidden verdicts: %+v", g)
+	}
+	do(t, tab, chromedp.Poll(`location.search === '?hide=on'`, nil), chromedp.Reload(), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery), press(`#sort-pause`), reads(`#found`, "Show the verdicts first"))
+	if g := readGrid(t, tab); g.Verdicts != 0 || g.First != "none" {
+		t.Errorf("with hidden verdicts, after a reload: %+v", g)
+	}
+	var spoiled bool
+	do(t, tab, focus(link("pause.redis")), keys(kb.Enter), reads(`h1`, "Will redis survive pause?"),
+		chromedp.Evaluate(`/broken|two holders|sold/.test(document.querySelector('main').textContent)`, &spoiled))
+	if spoiled {
+		t.Error("the page tells the verdict before the prediction")
+	}
+	do(t, tab, tabTo(`[value=survives]`), keys(kb.Enter), reads(`.verdict`, "redis is broken"), reads(`.verdict`, "Your prediction was wrong"),
+		visible(`.verdict`), visible(`#film`), reads(`#result`, "What to look for: two holders"))
+	pictures(t, tab, "predicted")
+	do(t, tab, chromedp.EmulateViewport(1280, 800), tabTo(`.next a`), keys(kb.Enter), reads(`h1`, "Will redis with a fencing token survive pause?"),
+		press(`[value=survives]`), reads(`.verdict`, "Your prediction was right"),
+		chromedp.Evaluate(`document.querySelector('main').textContent.includes('What to look for')`, &spoiled))
+	if spoiled {
+		t.Error("a result without harm tells where to look for the harm")
+	}
+	var tops, lefts [2]float64
+	both := func() chromedp.Action {
+		return chromedp.Tasks{
+			chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().left)`, &lefts),
+			chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().top)`, &tops),
+		}
+	}
+	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .timeline`, chromedp.ByQuery), both())
+	if lefts[1] < 600 || tops[1] > 800 {
+		t.Errorf("the pictures are not side by side: at %v, %v", lefts, tops)
+	}
+	accessible(t, tab, axe(t), "two results side by side")
+	pictures(t, tab, "both")
+	do(t, tab, look(390, "light"), both())
+	if tops[1] < tops[0]+100 {
+		t.Errorf("on a telephone the pictures are not below each other: at %v, %v", lefts, tops)
+	}
+	do(t, tab, press(`[data-matrix]`), chromedp.WaitReady(`#hide:checked`, chromedp.ByQuery))
 }

@@ -1,9 +1,9 @@
 package dash
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 
 	"oversell/api"
 	"oversell/dash/hub"
@@ -11,38 +11,38 @@ import (
 	"oversell/view/matrix"
 )
 
+// matrixFilter says which part of the matrix a page shows. It is in the page's address, so that it
+// survives a reload, and a change of language.
+type matrixFilter struct {
+	Words string // of the search
+	All   bool   // all rows and columns, not only the basic ones
+	Hide  bool   // hide the recorded verdicts, for a class that predicts them
+	Sort  string // the hazard by whose verdicts the rows are sorted
+}
+
+func filterOf(r *http.Request) matrixFilter {
+	all := r.FormValue("all") != "" || r.URL.Path == "/dash/break/all" // of the recorded mode
+	f := matrixFilter{r.FormValue("q"), all, r.FormValue("hide") != "", r.FormValue("sort")}
+	if f.Hide {
+		f.Sort = "" // the order would tell the verdicts
+	}
+	return f
+}
+
 type matrixView struct {
-	Hazards  []hazard
-	Families []matrixFamily
-	Tally    tally
+	matrixFilter
+	Hazards         []hazard
+	Families        []matrixFamily
+	Tally           tally
+	Count           int  // of the changes so far: see breaks
+	Unmatched       bool // neither a row nor a column matches the search
+	Rows, Survivors int  // of a sorted matrix
 }
 
 // matrixFamily has the rows of a family of strategies, such as redis.
 type matrixFamily struct {
-	ID    string
 	Title api.Text
 	Rows  []matrixRow
-}
-
-// matrixFilter says which part of the matrix a page shows. It is in the page's address, so that it
-// survives a change of page or language.
-type matrixFilter struct {
-	Rows, Columns    string // basic or all; Rows may also be a family
-	Hazard, Survives string // only rows whose lock survives the hazard (yes), or does not (no)
-	Recorded, Claims bool   // show the recorded verdicts, and what the cards claim
-}
-
-// filter reads the filter from an address. Recorded verdicts and claims would answer the question
-// that a class has to predict, so they are hidden at first, if this machine can run experiments.
-func (b *breaks) filter(r *http.Request) matrixFilter {
-	show := func(name string) bool {
-		return r.FormValue(name) != "" || r.URL.RawQuery == "" && b.s.Binary == "" && b.s.Service == nil
-	}
-	return matrixFilter{
-		Rows: cmp.Or(r.FormValue("rows"), "basic"), Columns: cmp.Or(r.FormValue("columns"), "basic"),
-		Hazard: r.FormValue("hazard"), Survives: cmp.Or(r.FormValue("survives"), "yes"),
-		Recorded: show("recorded"), Claims: show("claims"),
-	}
 }
 
 // tally counts results that agree with the cards or contradict the cards. Silent counts all others.
@@ -50,7 +50,6 @@ type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
 	resultKey // without a hazard
-	Basic     bool
 	Results   []resultView
 }
 
@@ -64,35 +63,128 @@ type resultView struct {
 	Starting  bool            // the lab of the experiment starts, or stops
 	Run       *storedResult   // nil before the first run
 	Recorded  *matrix.Summary // nil without recorded runs
-	Basic     bool            // the hazard is basic
 }
 
-// matrix returns all results for the page. The hub's mutex must be locked.
-func (b *breaks) matrix() matrixView {
-	m := matrixView{Tally: b.tally()}
-	shown := experiment.All()
-	if b.s.Service != nil {
-		shown = slices.DeleteFunc(shown, func(e experiment.Experiment) bool { return !b.isRecorded(e.Hazard) })
+// Verdict returns the verdict of the run in this lab, or else the recorded one, or else "".
+func (p resultView) Verdict() api.Verdict {
+	switch {
+	case p.Run != nil:
+		return p.Run.Verdict
+	case p.Recorded != nil:
+		return p.Recorded.Verdict
 	}
-	for _, e := range shown {
+	return ""
+}
+
+// matrix returns the results that the filter selects. The hub's mutex must be locked.
+func (b *breaks) matrix(f matrixFilter) matrixView {
+	m := matrixView{matrixFilter: f, Tally: b.tally(), Count: b.count}
+	all, cards := experiment.All(), b.s.catalogue.known()
+	if b.s.Service != nil {
+		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool { return !b.isRecorded(e.Hazard) })
+	}
+	found := find(f.Words, all, cards)
+	m.Unmatched = f.Words != "" && len(found) == 0
+	all = choose(f.All, all, func(e experiment.Experiment) (basic, match bool) { return e.Basic, found[e.Hazard] })
+	cards = choose(f.All, cards, func(c card) (basic, match bool) { return c.Core, found[c.ID] })
+	for _, e := range all {
 		h, _ := hazardOf(e.Hazard)
 		m.Hazards = append(m.Hazards, h)
 	}
-	for _, g := range groupsOf(b.s.catalogue.known()) {
-		f := matrixFamily{ID: g.Cards[0].Family, Title: g.Title}
-		for _, c := range g.Cards {
-			for _, fenced := range fences(c) {
-				row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: fenced}, Basic: c.Core && !fenced}
-				for _, e := range shown {
-					row.Results = append(row.Results, b.view(c, e, fenced))
-				}
-				f.Rows = append(f.Rows, row)
-			}
-		}
-		m.Families = append(m.Families, f)
+	for _, g := range groupsOf(cards) {
+		m.Families = append(m.Families, matrixFamily{g.Title, b.rows(g.Cards, all, f.All || len(found) > 0)})
 	}
+	m.sort()
 	return m
 }
+
+// rows returns the rows of the cards, also those with a fencing token if fenced is true.
+func (b *breaks) rows(cards []card, hazards []experiment.Experiment, fenced bool) (rows []matrixRow) {
+	for _, c := range cards {
+		for _, f := range fences(c) {
+			if f && !fenced {
+				continue
+			}
+			row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: f}}
+			for _, e := range hazards {
+				row.Results = append(row.Results, b.view(c, e, f))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// choose returns the items that match the search. If none does, it returns the basic ones, or all.
+func choose[T any](all bool, items []T, is func(T) (basic, match bool)) []T {
+	var some, matches []T
+	for _, item := range items {
+		basic, match := is(item)
+		if basic || all {
+			some = append(some, item)
+		}
+		if match {
+			matches = append(matches, item)
+		}
+	}
+	if len(matches) > 0 {
+		return matches
+	}
+	return some
+}
+
+// find returns the ids of the hazards and strategies that contain one of the words. It looks into the
+// titles only for a word that no id contains: the titles of many hazards mention redis.
+func find(words string, hazards []experiment.Experiment, cards []card) map[string]bool {
+	titles, found := map[string]api.Text{}, map[string]bool{}
+	for _, e := range hazards {
+		titles[e.Hazard] = e.Title
+	}
+	for _, c := range cards {
+		titles[c.ID] = c.Title
+	}
+	for _, word := range strings.Fields(strings.ToLower(words)) {
+		known := false
+		for id := range titles {
+			if strings.Contains(id, word) {
+				known, found[id] = true, true
+			}
+		}
+		for id, title := range titles {
+			if !known && strings.Contains(strings.ToLower(title.EN+" "+title.ZH), word) {
+				found[id] = true
+			}
+		}
+	}
+	return found
+}
+
+// sort puts the rows whose strategy survives the chosen hazard first. The others fail at it.
+func (m *matrixView) sort() {
+	x := slices.IndexFunc(m.Hazards, func(h hazard) bool { return h.ID == m.Sort })
+	if x < 0 {
+		m.Sort = ""
+		return
+	}
+	var rows []matrixRow
+	for _, f := range m.Families {
+		rows = append(rows, f.Rows...)
+	}
+	rows = slices.DeleteFunc(rows, func(r matrixRow) bool { return r.Results[x].Verdict() == "" })
+	rank := func(r matrixRow) int {
+		return slices.Index([]string{"safe", "cost", "harm", "doubt"}, r.Results[x].Verdict().Class())
+	}
+	slices.SortStableFunc(rows, func(a, b matrixRow) int { return rank(a) - rank(b) })
+	m.Families, m.Rows = []matrixFamily{{Rows: rows}}, len(rows)
+	for _, r := range rows {
+		if survives(r.Results[x].Verdict()) {
+			m.Survivors++
+		}
+	}
+}
+
+// survives reports whether a strategy was correct, perhaps at a cost.
+func survives(v api.Verdict) bool { return v.Class() == "safe" || v.Class() == "cost" }
 
 // isRecorded reports whether a recorded verdict is about the hazard.
 func (b *breaks) isRecorded(hazard string) bool {
@@ -155,7 +247,6 @@ func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	p.Applies = p.AppliesTo && (!fenced || e.Fenced) && b.s.Service == nil || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	p.Starting = b.now.Starting
-	p.Basic = e.Basic
 	if s, there := b.recorded[q]; there {
 		p.Recorded = &s
 	}

@@ -26,3 +26,6 @@ func (s *Server) Marks(t *testing.T, strategy, step string) bool {
 	_, _, ok := lineOf(codeFiles(c.Code), step)
 	return ok
 }
+
+// Listeners returns the number of pages that are connected to a topic.
+func (s *Server) Listeners(topic string) int { return s.hub.Listeners(topic) }

@@ -37,8 +37,8 @@ func TestPictures(t *testing.T) {
 			press(`form.plan .go`), reads(`#status`, "Finished."), reads(`#verdicts li:nth-child(3)`, "✓ redis"),
 			press(`#verdicts li:nth-child(2) button`), reads(`#of`, "mutex"), chromedp.WaitVisible(`#verdicts text.alarm`, chromedp.ByQuery),
 		}},
-		{"timeline", "/dash/break", 970, chromedp.Tasks{
-			press(button("pause.redis")), chromedp.WaitVisible(link("pause.redis"), chromedp.ByQuery), press(link("pause.redis")),
+		{"timeline", "/dash/break/pause/redis", 970, chromedp.Tasks{
+			press(`#result .go`), chromedp.WaitReady(`#result:not([data-run=""])`, chromedp.ByQuery),
 			reads(`.verdict`, "redis is broken"), chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery), chromedp.WaitVisible(`#film .request .name`, chromedp.ByQuery),
 		}},
 		{"step", "/dash/step?strategy=none", 640, chromedp.Tasks{

@@ -34,6 +34,7 @@ func routeRecorded(s *Server) {
 		http.ServeFileFS(w, r, siteFiles, "site/replay.js")
 	})
 	s.routes.HandleFunc("GET /dash/break/{hazard}", s.breaks.hazardPage)
+	s.showWithGroups("/dash/break/all", "break", bilingual("Break", "破坏"), s.breaks.page)
 }
 
 // recordedSteps sends the script with every order of a strategy's steps.
@@ -84,18 +85,27 @@ func ownFiles(files []codeFile) int {
 // showRecorded shows the recorded verdicts like results of this lab.
 func (b *breaks) showRecorded(cards []card) {
 	for q, s := range b.recorded {
-		c := slices.IndexFunc(cards, func(c card) bool { return c.ID == q.Strategy })
-		if c < 0 {
-			continue // the strategy was removed after the recording
+		if slices.ContainsFunc(cards, func(c card) bool { return c.ID == q.Strategy }) { // not removed since
+			b.runs[q] = &storedResult{Result: b.recordedRun(resultView{resultKey: q, Recorded: &s})}
 		}
-		run, there := b.recordings()[q]
-		if there && run.Verdict == s.Verdict {
-			run.Recording = cards[c].Leased(run.Recording)
-		} else {
-			run = experiment.Result{Hazard: q.Hazard, Strategy: q.Strategy, Fenced: q.Fenced, Claim: s.Claim, Verdict: s.Verdict, Why: s.Why}
-		}
-		b.runs[q] = &storedResult{Result: run}
 	}
+}
+
+// recordedRun returns a run with the recorded verdict. It has a recording if there is a claim about it, or harm.
+func (b *breaks) recordedRun(p resultView) experiment.Result {
+	if p.Recorded == nil {
+		return experiment.Result{}
+	}
+	run, there := b.recordings()[p.resultKey]
+	if !there || run.Verdict != p.Recorded.Verdict {
+		return experiment.Result{Hazard: p.Hazard, Strategy: p.Strategy, Fenced: p.Fenced, Claim: p.Recorded.Claim, Verdict: p.Recorded.Verdict, Why: p.Recorded.Why}
+	}
+	for _, c := range b.s.catalogue.known() {
+		if c.ID == p.Strategy {
+			run.Recording = c.Leased(run.Recording)
+		}
+	}
+	return run
 }
 
 // hazardView has the results of one hazard on all strategies.
@@ -121,7 +131,7 @@ func (b *breaks) hazardPage(w http.ResponseWriter, r *http.Request) {
 	}
 	p := hazardView{hazard: h}
 	var m matrixView
-	b.s.hub.Send("break", func() []hub.Message { m = b.matrix(); return nil })
+	b.s.hub.Send("break", func() []hub.Message { m = b.matrix(matrixFilter{All: true}); return nil })
 	for _, f := range m.Families {
 		for _, row := range f.Rows {
 			for _, x := range row.Results {

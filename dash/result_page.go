@@ -13,17 +13,29 @@ import (
 	"oversell/view/timeline"
 )
 
+// resultPage asks whether the strategy survives the hazard. After the answer, it shows a run.
 type resultPage struct {
 	resultView
 	Hazard hazard
+	Answer string      // survives, breaks or show; empty before the answer
 	Why    api.Text    // the card's reason why the hazard breaks the strategy
-	Shown  *matrix.Run // nil before the first run
-	Old    *matrix.Run // the recorded run, shown before the first run; nil if there is none
+	Shown  *matrix.Run // of this lab, or else the recorded one; nil without both
+	Other  *resultView // the same with the fence, or without it; nil if the strategy has none
+	Both   *matrix.Run // of Other, to compare; or nil
 	Jump   *jump
 	Next   []nextStep // after a failure
 }
 
-// nextStep leads on from a failure, such as to the same experiment with a fencing token.
+// Survived reports whether the strategy was correct in the run that the page shows.
+func (x resultPage) Survived() bool { return survives(x.Verdict()) }
+
+// Right reports whether the answer was right.
+func (x resultPage) Right() bool { return (x.Answer == "survives") == x.Survived() }
+
+// Compared returns the address that shows the runs with and without the fence.
+func (x resultPage) Compared() string { return x.resultKey.Shown() + "&both=on" }
+
+// nextStep leads on from a failure, such as to a strategy that survives.
 type nextStep struct {
 	Label api.Text
 	Path  string
@@ -35,14 +47,11 @@ type jump struct {
 	Place, Second, Words string
 }
 
-func nextSteps(cards []card, failed card, e experiment.Experiment, q resultKey) (next []nextStep) {
-	if e.Fenced && failed.Fenced && !q.Fenced {
-		next = append(next, nextStep{bilingual("The same with a fencing token", "加上栅栏号再试"), resultKey{q.Hazard, q.Strategy, true}.Path()})
-	}
+func nextSteps(cards []card, e experiment.Experiment, q resultKey) (next []nextStep) {
 	survives := func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }
 	if i := slices.IndexFunc(cards, survives); i >= 0 {
 		other := cards[i].ID
-		next = append(next, nextStep{api.Textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Path()})
+		next = append(next, nextStep{api.Textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Shown()})
 	}
 	return append(
 		next,
@@ -59,7 +68,11 @@ func timelineStyle(w http.ResponseWriter, _ *http.Request) {
 
 func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 	q := resultKey{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
-	x, err := b.resultOf(r.Context(), q, language(r))
+	x, err := b.resultOf(r.Context(), q)
+	if err == nil && slices.Contains([]string{"survives", "breaks", "show"}, r.FormValue("answer")) {
+		x.Answer = r.FormValue("answer")
+		err = b.draw(&x, language(r), r.FormValue("both") != "")
+	}
 	if err != nil {
 		b.s.showProblem(w, r, err)
 		return
@@ -68,54 +81,68 @@ func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
 	b.s.write(w, http.StatusOK, "result", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
 }
 
-func (b *breaks) resultOf(ctx context.Context, q resultKey, lang string) (x resultPage, err error) {
+func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err error) {
 	cards, err := b.s.catalogue.all(ctx)
 	if err != nil {
 		return x, err
 	}
-	c, err := findCard(cards, q.Strategy, http.StatusNotFound)
+	i, err := findCard(cards, q.Strategy, http.StatusNotFound)
 	if err != nil {
 		return x, err
 	}
-	h := slices.IndexFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Hazard == q.Hazard })
-	if h < 0 {
+	e, there := experiment.Of(q.Hazard)
+	if !there {
 		return x, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", q.Hazard)
 	}
-	for _, flaw := range cards[c].Breaks {
+	c := cards[i]
+	for _, flaw := range c.Breaks {
 		if string(flaw.Hazard) == q.Hazard {
 			x.Why = flaw.Why
 		}
 	}
 	x.Hazard, _ = hazardOf(q.Hazard)
 	b.s.hub.Send("break", func() []hub.Message {
-		x.resultView = b.view(cards[c], experiment.All()[h], q.Fenced)
-		// With one named strategy, the experiment can also use this strategy's fencing token.
-		x.Applies = x.AppliesTo && (!q.Fenced || cards[c].Fenced)
+		x.resultView = b.view(c, e, q.Fenced)
+		if e.Fenced && c.Fenced {
+			other := b.view(c, e, !q.Fenced)
+			x.Other = &other
+		}
 		return nil
 	})
-	if x.Run == nil {
-		if recorded, there := b.recordings()[q]; there {
-			x.Old, err = old(cards[c], recorded, lang)
-		}
-		return x, err
+	// With one named strategy, the experiment can also use this strategy's fencing token.
+	x.Applies = x.AppliesTo && (!q.Fenced || c.Fenced)
+	if x.Verdict() != "" && !x.Survived() {
+		x.Next = nextSteps(cards, e, q)
 	}
-	if x.Run.Verdict.Failed() {
-		x.Next = nextSteps(cards, cards[c], experiment.All()[h], q)
-	}
-	// A recording never changes, so draw it without the hub's mutex.
-	run, err := matrix.RunOf(x.Run.Result, lang, "run")
-	x.Shown = &run
-	if place, second, words := run.Timeline.Violation(); place != "" && x.Run.Verdict == api.Broken {
-		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), place, second, words}
-	} else if place, second, words := run.Timeline.Fault(); place != "" {
-		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), place, second, words}
-	}
-	return x, err
+	return x, nil
 }
 
-// old describes a recorded run.
-func old(c card, r experiment.Result, lang string) (*matrix.Run, error) {
-	r.Recording = c.Leased(r.Recording)
-	run, err := matrix.RunOf(r, lang, "recorded")
+// draw adds the runs. A recording never changes, so it needs no mutex.
+func (b *breaks) draw(x *resultPage, lang string, both bool) (err error) {
+	if x.Shown, err = b.drawn(x.resultView, lang, "run"); err != nil || x.Shown == nil {
+		return err
+	}
+	if both && x.Other != nil {
+		x.Both, err = b.drawn(*x.Other, lang, "other")
+	}
+	line := x.Shown.Timeline
+	if place, second, words := line.Violation(); place != "" && x.Verdict() == api.Broken {
+		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), place, second, words}
+	} else if place, second, words := line.Fault(); place != "" {
+		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), place, second, words}
+	}
+	return err
+}
+
+// drawn draws the run of this lab, or else the recorded one. Some recorded verdicts have no recording.
+func (b *breaks) drawn(p resultView, lang, id string) (*matrix.Run, error) {
+	if p.Verdict() == "" {
+		return nil, nil //nolint:nilnil // without a run there is nothing to draw
+	}
+	r := b.recordedRun(p)
+	if p.Run != nil {
+		r = p.Run.Result
+	}
+	run, err := matrix.RunOf(r, lang, id)
 	return &run, err
 }

@@ -1,10 +1,8 @@
 package dash_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -242,46 +239,25 @@ func newGate(t *testing.T) *gate {
 // restarts. It must get the new matrix even if the service starts after the page's server.
 func TestMatrixWaitsForTheService(t *testing.T) {
 	gate := newGate(t)
-	gate.closed.Store(true)
 	addrs := testLab.Addresses()
 	addrs.Target = gate.url
-	s := dash.New(dash.Config{Lab: addrs})
-	defer s.Close()
-	server := httptest.NewServer(s)
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/dash/stream/break", nil)
-	if err != nil {
-		t.Fatal(err)
+	var now atomic.Pointer[dash.Server]
+	now.Store(dash.New(dash.Config{Lab: addrs}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))
+	t.Cleanup(func() { now.Load().Close(); server.CloseClientConnections(); server.Close() })
+	tab := browser(t)
+	do(t, tab, chromedp.Navigate(server.URL+"/dash/break"), chromedp.WaitReady(`[data-live] .matrix table`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('.matrix table').dataset.old = 'yes'`, nil))
+	gate.closed.Store(true)
+	now.Swap(dash.New(dash.Config{Lab: addrs})).Close()
+	if !until(t, func() bool { return now.Load().Listeners("break") == 1 }) {
+		t.Fatal("the tab never connected to the new lab")
 	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
+	if status, _ := get(t.Context(), now.Load(), "/dash/break"); status != http.StatusServiceUnavailable {
+		t.Fatalf("the service does not answer, and the status of the page is %d", status)
 	}
-	defer func() { _ = response.Body.Close() }()
-	lines := bufio.NewReader(response.Body)
-	for seen := false; ; {
-		text, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the stream ends without the matrix: %v", err)
-		}
-		data, isData := strings.CutPrefix(text, "data: ")
-		var part struct{ ID string }
-		if !isData || json.Unmarshal([]byte(data), &part) != nil {
-			continue
-		}
-		if !seen { // any other page shows that the service does not answer
-			seen = true
-			if status, _ := get(ctx, s, "/dash/break"); status != http.StatusServiceUnavailable {
-				t.Fatalf("the service does not answer, and the status of the page is %d", status)
-			}
-			gate.closed.Store(false)
-		}
-		if part.ID == "matrix" {
-			return
-		}
-	}
+	gate.closed.Store(false)
+	do(t, tab, chromedp.WaitReady(`.matrix table:not([data-old])`, chromedp.ByQuery))
 }
 
 // TestPagesDoNotQueue: two pages need a service that does not answer. The second page must ask the

@@ -78,7 +78,9 @@ type mainTask struct {
 func mainTasks() []mainTask {
 	return []mainTask{
 		{"run", "/", chromedp.Tasks{load("loops", "5"), press(`form.plan .go`), reads(`#verdicts li:nth-child(3)`, "✓ redis")}, `#verdicts`},
-		{"break", "/dash/break", chromedp.Tasks{press(button("race.none")), chromedp.WaitReady(`#part-now .harm`, chromedp.ByQuery)}, `#part-now .harm`},
+		{"break", "/dash/break", nil, link("race.none")},
+		{"predict", "/dash/break", chromedp.Tasks{press(link("race.none")), press(`[value=breaks]`), chromedp.WaitReady(`.verdict`, chromedp.ByQuery)}, `.verdict`},
+		{"experiment", "/dash/break/race/none", chromedp.Tasks{press(`#result .go`), chromedp.WaitReady(`#result:not([data-run=""])`, chromedp.ByQuery)}, `.verdict`},
 		{"result", "/dash/break", chromedp.Tasks{press(`#part-now .harm`), chromedp.WaitReady(`.verdict`, chromedp.ByQuery)}, `.verdict`},
 		{"step", "/dash/step?strategy=none", chromedp.Tasks{
 			press(`form button.go`), stepAll("a"), stepAll("b"), chromedp.WaitReady(`.sentence`, chromedp.ByQuery),

@@ -1,10 +1,20 @@
 // This script serves the matrix, and the timeline of one result, which the user can zoom.
-import { $, $$, T, on, post } from './dash.js';
+import { $, $$, T, on } from './dash.js';
 
 // Reload the page if there is a newer run than the one that it shows.
 on('newest', runs => {
   const result = $('#result'), newest = runs[result?.dataset.result];
   if (newest && newest !== +result.dataset.run) location.reload();
+});
+// The way back leads to the same part of the matrix, with hidden verdicts if they were hidden.
+$$('[data-matrix]').forEach(link => {
+  try { link.search = sessionStorage.getItem('matrix') ?? ''; } catch { /* the browser forbids storage */ }
+});
+// The visitor who starts a run has asked for its verdict.
+$('#result .go[data-post]')?.addEventListener('click', () => {
+  const query = new URLSearchParams(location.search);
+  if (!query.has('answer')) query.set('answer', 'show');
+  history.replaceState(null, '', '?' + query);
 });
 
 document.addEventListener('click', e => {
@@ -12,18 +22,17 @@ document.addEventListener('click', e => {
   if (choose) $$('input[name=strategy]').forEach(box => { box.checked = choose === 'core' && 'core' in box.dataset; });
 });
 
-const matrix = $('#part-matrix');
+const matrix = $('#board');
 if (matrix) {
   const filter = $('#filter'), fields = filter.elements;
   // The matrix is a grid: one tab stop, and the arrow keys move between its cells.
   let current = '';
-  const shown = el => el.offsetParent !== null;
-  const inside = cell => $('a, button:enabled, .now', cell) ?? cell;
+  const inside = cell => $('a, button, .now', cell) ?? cell;
   const stop = () => {
     const all = $$('a, button, [tabindex]', matrix);
     all.forEach(el => { el.tabIndex = -1; });
     const at = document.getElementById(current);
-    const to = at && matrix.contains(at) && shown(at) && !at.disabled ? at : all.find(el => el.closest('td') && shown(el) && !el.disabled) ?? all.find(shown);
+    const to = at && matrix.contains(at) ? at : all.find(el => el.closest('td')) ?? all[0];
     if (to) to.tabIndex = 0;
   };
   const go = cell => {
@@ -36,9 +45,8 @@ if (matrix) {
   matrix.addEventListener('keydown', e => {
     const from = e.target.closest('td, th');
     if (!from || e.altKey || e.metaKey) return;
-    const rows = $$('tr', matrix).filter(shown), cells = row => [...row.cells].filter(shown);
-    let y = rows.indexOf(from.parentNode), x = cells(rows[y]).indexOf(from);
-    const wide = cells(rows[0]).length - 1;
+    const rows = $$('tr', matrix), wide = rows[0].cells.length - 1;
+    let y = rows.indexOf(from.parentNode), x = from.cellIndex;
     switch (e.key) {
       case 'ArrowRight': x++; break;
       case 'ArrowLeft': x--; break;
@@ -49,7 +57,7 @@ if (matrix) {
       default: return;
     }
     e.preventDefault();
-    const row = cells(rows[Math.min(rows.length - 1, Math.max(0, y))]);
+    const row = rows[Math.min(rows.length - 1, Math.max(0, y))].cells;
     go(row[Math.min(row.length - 1, Math.max(0, x))]);
   });
   const heads = () => $$('thead th', matrix);
@@ -65,56 +73,51 @@ if (matrix) {
     if (e.target.id) current = e.target.id;
     tell(e);
   });
-  matrix.addEventListener('click', e => {
-    const button = e.target.closest('button');
-    if (!button) return;
-    const [hazard, strategy, fenced] = button.id.split('.');
-    post('/dash/break/start', { hazard, strategy, fenced: fenced ? 'true' : '' });
-  });
-
-  // arrange shows the rows whose lock survives the chosen hazard, or fails at it.
-  const arrange = () => {
-    const hazard = fields.hazard.value, survives = fields.survives.value === 'yes';
-    const x = heads().findIndex(th => th.dataset.hazard === hazard);
-    $$('.asked', matrix).forEach(cell => cell.classList.remove('asked'));
-    let found = 0;
-    const rows = $$('tbody tr:not(.family)', matrix);
-    for (const row of rows) {
-      const verdict = x > 0 && $('.safe, .cost, .harm, .doubt', row.cells[x]);
-      row.hidden = x > 0 && !verdict?.matches(survives ? '.safe, .cost' : '.harm');
-      if (x > 0 && !row.hidden) row.cells[x].classList.add('asked');
-      if (!row.hidden && shown(row)) found++;
-    }
-    if (x > 0) heads()[x].classList.add('asked');
-    $('#count').textContent = x > 0 ? T(`${found} rows`, `${found} 行`) : '';
-    const all = fields.rows.value === 'all' && fields.columns.value === 'all';
-    $('#all').textContent = all ? T('Show the basics', '只显示基础') : T('Show all', '全部显示');
-    $('#all').dataset.to = all ? 'basic' : 'all';
-    stop();
-  };
-  // The filter is in the address, so that it survives a change of page or language.
+  // The server sends only the cells that the filter shows. The filter is in the address, so that it
+  // survives a reload, and a change of language.
+  let newest;
   const remember = () => {
-    history.replaceState(null, '', '?' + new URLSearchParams(new FormData(filter)));
-    arrange();
+    try { sessionStorage.setItem('matrix', location.search); } catch { /* the browser forbids storage */ }
   };
-  filter.addEventListener('change', e => {
-    if (e.target === fields.hazard && fields.hazard.value) fields.recorded.checked = true; // the answer needs them
+  remember();
+  const refresh = async () => {
+    const query = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value));
+    history.replaceState(null, '', '?' + query);
     remember();
-    $('thead .asked', matrix)?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    const mine = newest = Symbol('request');
+    const page = await fetch(location.href).then(r => r.text()).catch(() => '');
+    if (mine !== newest) return; // the filter has changed meanwhile
+    const fresh = new DOMParser().parseFromString(page, 'text/html'), board = $('#board', fresh);
+    if (!board) {
+      setTimeout(() => mine === newest && refresh(), 1000); // the lab restarts
+      return;
+    }
+    const focus = matrix.contains(document.activeElement) && document.activeElement.id;
+    matrix.innerHTML = board.innerHTML;
+    matrix.dataset.count = board.dataset.count;
+    $('#found').textContent = $('#found', fresh).textContent;
+    stop();
+    if (focus) document.getElementById(focus)?.focus();
+  };
+  matrix.addEventListener('click', e => {
+    const hazard = e.target.closest('button')?.dataset.sort;
+    if (!hazard) return;
+    if (fields.hide.checked) { // the order would tell the verdicts
+      $('#found').textContent = T('Show the verdicts first.', '请先显示判定。');
+      return;
+    }
+    fields.sort.value = fields.sort.value === hazard ? '' : hazard;
+    refresh();
+  });
+  let typing;
+  filter.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(refresh, 150);
   });
   filter.addEventListener('submit', e => e.preventDefault());
-  $('#all').addEventListener('click', () => {
-    fields.rows.value = fields.columns.value = $('#all').dataset.to;
-    remember();
-  });
-  // A message may replace many results: arrange them once.
-  let due = false;
-  matrix.addEventListener('put', () => {
-    if (due) return;
-    due = true;
-    queueMicrotask(() => { due = false; arrange(); });
-  });
-  arrange();
+  on('count', count => { if (count !== +matrix.dataset.count) refresh(); });
+  matrix.addEventListener('put', stop);
+  stop();
 }
 
 const film = $('#film');
