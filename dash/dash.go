@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/measure"
@@ -105,7 +107,11 @@ func New(c Config) *Server {
 	if c.Service != nil {
 		routeRecorded(s)
 	}
-	s.handler = http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.secured))
+	compressed, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false)) // an open stream would need megabytes for zstd
+	if err != nil {
+		panic(err) // a wrong option
+	}
+	s.handler = http.NewCrossOriginProtection().Handler(compressed(http.HandlerFunc(s.secured)))
 	return s
 }
 
