@@ -90,6 +90,21 @@ document.addEventListener('keydown', e => {
   if (e.key.toLowerCase() === 'p' && !e.ctrlKey && !e.metaKey && !e.altKey && !e.target.closest('input, select, textarea, [role=grid]')) enlarge();
 });
 
+// A wrong value in a closed fold would stop the form without a word: the browser shows its message only at
+// a field that is visible.
+let wrong;
+document.addEventListener('invalid', ({ target: field }) => {
+  for (let fold = field.closest('details'); fold; fold = fold.parentNode.closest('details')) fold.open = true;
+  if (wrong) return; // the browser reports all wrong fields one after the other: name the first
+  wrong = field;
+  setTimeout(() => { wrong = null; });
+  const name = field.labels[0]?.firstChild.textContent.trim() ?? field.name;
+  const range = field.min && (field.max ? T(` from ${field.min} to ${field.max}`, `，${field.min} 到 ${field.max}`) : T(` of at least ${field.min}`, `，至少为 ${field.min}`));
+  const needs = field.type === 'number' ? T('enter a whole number', '请输入整数') + range : field.validationMessage;
+  notice(`${name}${T(': ', '：')}${needs}`);
+  field.focus();
+}, true);
+
 document.addEventListener('submit', async e => {
   const form = e.target;
   if ('back' in form.dataset) form.elements.back.value = location.pathname + location.search;
