@@ -285,7 +285,7 @@ func (b *breaks) change(change func()) {
 		before := b.now.Hazard
 		change()
 		b.count++
-		return []hub.Message{b.s.part("break", "now", b.now), b.s.part("break", "tally", b.tally()), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
+		return []hub.Message{b.s.part("break", "now", b.now), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
 	})
 	b.s.hub.Send("result", b.resultMessages)
 }

@@ -33,7 +33,6 @@ type matrixView struct {
 	matrixFilter
 	Hazards         []hazard
 	Families        []matrixFamily
-	Tally           tally
 	Count           int  // of the changes so far: see breaks
 	Unmatched       bool // neither a row nor a column matches the search
 	Rows, Survivors int  // of a sorted matrix
@@ -44,9 +43,6 @@ type matrixFamily struct {
 	Title api.Text
 	Rows  []matrixRow
 }
-
-// tally counts results that agree with the cards or contradict the cards. Silent counts all others.
-type tally struct{ Agree, Contradict, Silent int }
 
 type matrixRow struct {
 	resultKey // without a hazard
@@ -78,7 +74,7 @@ func (p resultView) Verdict() api.Verdict {
 
 // matrix returns the results that the filter selects. The hub's mutex must be locked.
 func (b *breaks) matrix(f matrixFilter) matrixView {
-	m := matrixView{matrixFilter: f, Tally: b.tally(), Count: b.count}
+	m := matrixView{matrixFilter: f, Count: b.count}
 	all, cards := experiment.All(), b.s.catalogue.known()
 	if b.s.Service != nil {
 		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool { return !b.isRecorded(e.Hazard) })
@@ -201,25 +197,6 @@ func fences(c card) []bool {
 		return []bool{false, true}
 	}
 	return []bool{false}
-}
-
-// tally counts the results of all hazards. The hub's mutex must be locked.
-func (b *breaks) tally() (t tally) {
-	for _, run := range b.runs {
-		t.count(run.Result)
-	}
-	return t
-}
-
-func (t *tally) count(r experiment.Result) {
-	switch matrix.Agreement(r) {
-	case "agrees":
-		t.Agree++
-	case "contradicts":
-		t.Contradict++
-	default:
-		t.Silent++
-	}
 }
 
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.

@@ -65,7 +65,7 @@ func TestRecordedVerdicts(t *testing.T) {
 		t.Errorf("the recorded verdict of redis at a pause is %+v", s)
 	}
 	basic := 0
-	for _, h := range hazards() {
+	for _, h := range experiment.All() {
 		if h.Basic {
 			basic++
 		}

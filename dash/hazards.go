@@ -8,12 +8,11 @@ import (
 type hazard struct {
 	ID           string
 	Title, Shows api.Text
-	Basic        bool // the matrix opens on the basic hazards
 }
 
 func hazards() (all []hazard) {
 	for _, e := range experiment.All() {
-		all = append(all, hazard{e.Hazard, e.Title, e.Shows, e.Basic})
+		all = append(all, hazard{e.Hazard, e.Title, e.Shows})
 	}
 	return all
 }
@@ -21,5 +20,5 @@ func hazards() (all []hazard) {
 // hazardOf returns the hazard with this id. If there is none, ok is false and h has only the id.
 func hazardOf(id string) (h hazard, ok bool) {
 	e, ok := experiment.Of(id)
-	return hazard{id, e.Title, e.Shows, e.Basic}, ok
+	return hazard{id, e.Title, e.Shows}, ok
 }

@@ -90,18 +90,17 @@ document.addEventListener('keydown', e => {
   if (e.key.toLowerCase() === 'p' && !e.ctrlKey && !e.metaKey && !e.altKey && !e.target.closest('input, select, textarea, [role=grid]')) enlarge();
 });
 
-// A wrong value in a closed fold would stop the form without a word: the browser shows its message only at
-// a field that is visible.
+// The browser shows its own message only at a visible field: without this, a wrong number in a closed fold
+// would stop the form without a word.
 let wrong;
 document.addEventListener('invalid', ({ target: field }) => {
-  for (let fold = field.closest('details'); fold; fold = fold.parentNode.closest('details')) fold.open = true;
-  if (wrong) return; // the browser reports all wrong fields one after the other: name the first
+  for (let fold = field; fold; fold = fold.parentNode.closest?.('details')) fold.open = true;
+  if (wrong) return; // name only the first of all wrong fields
   wrong = field;
   setTimeout(() => { wrong = null; });
-  const name = field.labels[0]?.firstChild.textContent.trim() ?? field.name;
-  const range = field.min && (field.max ? T(` from ${field.min} to ${field.max}`, `，${field.min} 到 ${field.max}`) : T(` of at least ${field.min}`, `，至少为 ${field.min}`));
+  const range = field.max ? T(` from ${field.min} to ${field.max}`, `，${field.min} 到 ${field.max}`) : '';
   const needs = field.type === 'number' ? T('enter a whole number', '请输入整数') + range : field.validationMessage;
-  notice(`${name}${T(': ', '：')}${needs}`);
+  notice((field.labels[0]?.firstChild.textContent.trim() ?? field.name) + T(': ', '：') + needs);
   field.focus();
 }, true);
 
