@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestBreakFilter(t *testing.T) {
 	if g := readGrid(t, tab); g.First != "for-update" || g.Verdicts < 8*4 {
 		t.Errorf("sorted by pause: %+v", g)
 	}
-	do(t, tab, focus(`[name=q]`), chromedp.KeyEvent("redis pause"), chromedp.WaitReady(link("pause-at-read.redis-fair"), chromedp.ByQuery))
+	do(t, tab, focus(`[name=q]`), chromedp.KeyEvent("redis pause"), lastColumn("pause-at-read", 2))
 	g := readGrid(t, tab)
 	if g.Rows < 15 || g.Rows > 30 || g.Columns != 2 || g.At != "" || !strings.Contains(g.Search, "q=redis+pause") {
 		t.Errorf("redis pause: %+v", g)
@@ -108,15 +109,21 @@ func TestBreakFilter(t *testing.T) {
 		accessible(t, tab, axe(t), "the whole matrix")
 	}
 	pictures(t, tab, "break-all")
-	do(t, tab, setValue(`[name=q]`, "失效"), press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"))
+	do(t, tab, press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"))
 	if chinese := readGrid(t, tab); !strings.Contains(chinese.Search, "all=on") || chinese.Rows < 60 {
 		t.Errorf("the Chinese page has lost the filter: %+v", chinese)
 	}
 	pictures(t, tab, "break-zh")
+	do(t, tab, press(`[name=all]`), setValue(`[name=q]`, "停顿超过"), lastColumn("pause-at-read", 2)) // of two titles
+}
+
+// lastColumn waits until the matrix has n columns of hazards, and the last one is of this hazard.
+func lastColumn(hazard string, n int) chromedp.Action {
+	return chromedp.WaitReady(fmt.Sprintf(`.matrix thead th:nth-child(%d):last-child[data-hazard=%q]`, n+1, hazard), chromedp.ByQuery)
 }
 
 // TestPredict hides the verdicts, opens a result and predicts, with the keys alone. Then the verdict and the
-// picture are in view. It compares the run with the one that has a fencing token.
+// picture are in view.
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t)
@@ -138,28 +145,31 @@ func TestPredict(t *testing.T) {
 	do(t, tab, tabTo(`[value=survives]`), keys(kb.Enter), reads(`.verdict`, "redis is broken"), reads(`.verdict`, "Your prediction was wrong"),
 		visible(`.verdict`), visible(`#film`), reads(`#result`, "What to look for: two holders"))
 	pictures(t, tab, "predicted")
+	do(t, tab, press(`[data-matrix]`), chromedp.WaitReady(`#hide:checked`, chromedp.ByQuery))
+}
+
+// TestFence adds a fencing token to a broken result, and compares both: side by side, or below each other.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	address, tab := ownPage(t), browser(t)
+	var spoiled bool
+	do(t, tab, chromedp.Navigate(address("/dash/break/pause/redis")), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery))
 	do(t, tab, chromedp.EmulateViewport(1280, 800), tabTo(`.next a`), keys(kb.Enter), reads(`h1`, "Will redis with a fencing token survive pause?"),
 		press(`[value=survives]`), reads(`.verdict`, "Your prediction was right"),
 		chromedp.Evaluate(`document.querySelector('main').textContent.includes('What to look for')`, &spoiled))
 	if spoiled {
 		t.Error("a result without harm tells where to look for the harm")
 	}
-	var tops, lefts [2]float64
-	both := func() chromedp.Action {
-		return chromedp.Tasks{
-			chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().left)`, &lefts),
-			chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().top)`, &tops),
-		}
-	}
-	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .timeline`, chromedp.ByQuery), both())
-	if lefts[1] < 600 || tops[1] > 800 {
-		t.Errorf("the pictures are not side by side: at %v, %v", lefts, tops)
+	var at [2]struct{ X, Y float64 } // of the pictures
+	where := chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().toJSON())`, &at)
+	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .timeline`, chromedp.ByQuery), where)
+	if at[1].X < 600 || at[1].Y > 800 {
+		t.Errorf("the pictures are not side by side: at %v", at)
 	}
 	accessible(t, tab, axe(t), "two results side by side")
 	pictures(t, tab, "both")
-	do(t, tab, look(390, "light"), both())
-	if tops[1] < tops[0]+100 {
-		t.Errorf("on a telephone the pictures are not below each other: at %v, %v", lefts, tops)
+	do(t, tab, look(390, "light"), where)
+	if at[1].Y < at[0].Y+100 {
+		t.Errorf("on a telephone the pictures are not below each other: at %v", at)
 	}
-	do(t, tab, press(`[data-matrix]`), chromedp.WaitReady(`#hide:checked`, chromedp.ByQuery))
 }

@@ -81,8 +81,8 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	}
 	found := find(f.Words, all, cards)
 	m.Unmatched = f.Words != "" && len(found) == 0
-	all = choose(f.All, all, func(e experiment.Experiment) (basic, match bool) { return e.Basic, found[e.Hazard] })
-	cards = choose(f.All, cards, func(c card) (basic, match bool) { return c.Core, found[c.ID] })
+	all = choose(all, func(e experiment.Experiment) bool { return found[e.Hazard] }, func(e experiment.Experiment) bool { return f.All || e.Basic })
+	cards = choose(cards, func(c card) bool { return found[c.ID] }, func(c card) bool { return f.All || c.Core })
 	for _, e := range all {
 		h, _ := hazardOf(e.Hazard)
 		m.Hazards = append(m.Hazards, h)
@@ -111,22 +111,12 @@ func (b *breaks) rows(cards []card, hazards []experiment.Experiment, fenced bool
 	return rows
 }
 
-// choose returns the items that match the search. If none does, it returns the basic ones, or all.
-func choose[T any](all bool, items []T, is func(T) (basic, match bool)) []T {
-	var some, matches []T
-	for _, item := range items {
-		basic, match := is(item)
-		if basic || all {
-			some = append(some, item)
-		}
-		if match {
-			matches = append(matches, item)
-		}
+// choose returns the items that match the search. If none does, it returns the others that the page shows.
+func choose[T any](items []T, match, shown func(T) bool) []T {
+	if slices.ContainsFunc(items, match) {
+		shown = match
 	}
-	if len(matches) > 0 {
-		return matches
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(items), func(i T) bool { return !shown(i) })
 }
 
 // find returns the ids of the hazards and strategies that contain one of the words. It looks into the
@@ -140,16 +130,16 @@ func find(words string, hazards []experiment.Experiment, cards []card) map[strin
 		titles[c.ID] = c.Title
 	}
 	for _, word := range strings.Fields(strings.ToLower(words)) {
-		known := false
-		for id := range titles {
-			if strings.Contains(id, word) {
-				known, found[id] = true, true
+		in := func(text func(id string) string) (some bool) {
+			for id := range titles {
+				if strings.Contains(text(id), word) {
+					some, found[id] = true, true
+				}
 			}
+			return some
 		}
-		for id, title := range titles {
-			if !known && strings.Contains(strings.ToLower(title.EN+" "+title.ZH), word) {
-				found[id] = true
-			}
+		if !in(func(id string) string { return id }) {
+			in(func(id string) string { return strings.ToLower(titles[id].EN + " " + titles[id].ZH) })
 		}
 	}
 	return found

@@ -23,7 +23,7 @@ type resultPage struct {
 	Other  *resultView // the same with the fence, or without it; nil if the strategy has none
 	Both   *matrix.Run // of Other, to compare; or nil
 	Jump   *jump
-	Next   []nextStep // after a failure
+	Safer  string // a basic strategy whose card claims that it survives; may be empty
 }
 
 // Survived reports whether the strategy was correct in the run that the page shows.
@@ -35,29 +35,10 @@ func (x resultPage) Right() bool { return (x.Answer == "survives") == x.Survived
 // Compared returns the address that shows the runs with and without the fence.
 func (x resultPage) Compared() string { return x.resultKey.Shown() + "&both=on" }
 
-// nextStep leads on from a failure, such as to a strategy that survives.
-type nextStep struct {
-	Label api.Text
-	Path  string
-}
-
 // jump is a button that scrolls the timeline to the violation or to the fault.
 type jump struct {
 	Label                api.Text
 	Place, Second, Words string
-}
-
-func nextSteps(cards []card, e experiment.Experiment, q resultKey) (next []nextStep) {
-	survives := func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }
-	if i := slices.IndexFunc(cards, survives); i >= 0 {
-		other := cards[i].ID
-		next = append(next, nextStep{api.Textf("A strategy that survives it: %s", "能经受它的策略：%s", other), resultKey{q.Hazard, other, false}.Shown()})
-	}
-	return append(
-		next,
-		nextStep{bilingual("Step through it", "单步走一遍"), "/dash/step?strategy=" + q.Strategy},
-		nextStep{bilingual("The code", "看代码"), "/dash/learn/" + q.Strategy + "#code"},
-	)
 }
 
 // timelineStyle serves the style sheet of the timelines, because the pages forbid inline styles.
@@ -111,8 +92,8 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	})
 	// With one named strategy, the experiment can also use this strategy's fencing token.
 	x.Applies = x.AppliesTo && (!q.Fenced || c.Fenced)
-	if x.Verdict() != "" && !x.Survived() {
-		x.Next = nextSteps(cards, e, q)
+	if i := slices.IndexFunc(cards, func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }); i >= 0 {
+		x.Safer = cards[i].ID
 	}
 	return x, nil
 }
