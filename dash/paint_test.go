@@ -2,7 +2,7 @@ package dash_test
 
 import (
 	"net/http"
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -71,24 +71,24 @@ func elsewhere(t *testing.T, tab window, ours string) (check func()) {
 	}
 }
 
-// TestSmallFiles checks that all scripts and styles together are small: a class may have a slow network.
+// TestSmallFiles checks that the scripts and styles of each page together are small, before they are compressed: a
+// class may have a slow network.
 func TestSmallFiles(t *testing.T) {
-	if sum := served(t); sum > 60_000 {
-		t.Errorf("%d bytes of script and style", sum)
+	for _, path := range allPages() {
+		if sum := served(t, path); sum < 30_000 || sum > 60_000 {
+			t.Errorf("%s: %d bytes of script and style", path, sum)
+		}
 	}
 }
 
-// served returns the size of all scripts and styles, as the lab sends them.
-func served(t *testing.T) (sum int) {
+// served returns the size of the scripts and styles that a page names.
+func served(t *testing.T, path string) (sum int) {
 	t.Helper()
-	files, err := os.ReadDir("static")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		status, body := send(t, http.MethodGet, "/dash/static/"+f.Name(), "", nil)
+	_, page := send(t, http.MethodGet, path, "", nil)
+	for _, file := range regexp.MustCompile(`(?:src|href)="(/dash/[^"]+\.(?:js|css))"`).FindAllStringSubmatch(page, -1) {
+		status, body := send(t, http.MethodGet, file[1], "", nil)
 		if status != http.StatusOK {
-			t.Errorf("%s: %d", f.Name(), status)
+			t.Errorf("%s: %d", file[1], status)
 		}
 		sum += len(body)
 	}
