@@ -1,9 +1,12 @@
 package dash_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -45,6 +48,56 @@ func TestVote(t *testing.T) {
 	do(t, projector, ask("1"), chromedp.WaitReady(`#part-question-0 .tally`, chromedp.ByQuery))
 	do(t, phones[2], reads(`.vote legend`, "only one replica"), chromedp.WaitNotPresent(`:checked`, chromedp.ByQuery))
 	do(t, phones[0], chromedp.Reload(), reads(`#mine`, "You were right in 0 of 1."))
+}
+
+// TestThirtyPhones votes from thirty phones at once. Each loads the page again and changes its vote, as after a lost
+// connection. A phone counts once, with its last vote, and has a score of its own.
+func TestThirtyPhones(t *testing.T) {
+	page := dash.New(dash.Config{Lab: testLab.Addresses(), Binary: testLab.Config().Binary, QuickLessons: true})
+	defer page.Close()
+	class, viewers := httptest.NewServer(page), httptest.NewServer(page.Viewers())
+	defer class.Close()
+	defer viewers.Close()
+	const lesson = "/dash/course/00-one-minute"
+	if status, body := send(t, http.MethodPost, class.URL+lesson+"/ask", "question=0", authorized()); status != http.StatusNoContent {
+		t.Fatalf("ask: %d %s", status, body)
+	}
+	cookies := make([]map[string]string, 30)
+	var phones sync.WaitGroup
+	for i := range cookies {
+		cookies[i] = map[string]string{"Cookie": fmt.Sprintf("voter=phone-%d", i)}
+		phones.Go(func() {
+			for _, option := range []int{2, 1 + i%3/2} { // the last vote of 20 phones is 1, of 10 phones 2
+				_, form := send(t, http.MethodGet, viewers.URL+"/dash/vote", "", cookies[i])
+				id := regexp.MustCompile(`name="question" value="(\w+)"`).FindStringSubmatch(form)
+				if id == nil {
+					t.Errorf("no question in %s", form)
+					return
+				}
+				if status, body := send(t, http.MethodPost, viewers.URL+"/dash/vote", fmt.Sprintf("question=%s&option=%d", id[1], option), cookies[i]); status != http.StatusNoContent {
+					t.Errorf("vote: %d %s", status, body)
+				}
+			}
+		})
+	}
+	phones.Wait()
+	if _, body := send(t, http.MethodGet, viewers.URL+lesson, "", nil); !strings.Contains(body, "<strong>30</strong> votes") || strings.Contains(body, "<progress") {
+		t.Errorf("before the result:\n%s", body)
+	}
+	if status, body := send(t, http.MethodPost, class.URL+lesson+"/run", "question=0&choice=1", authorized()); status != http.StatusNoContent {
+		t.Fatalf("run: %d %s", status, body)
+	}
+	if !until(t, func() bool {
+		_, body := send(t, http.MethodGet, viewers.URL+lesson, "", nil)
+		return strings.Contains(body, "20 of 30 said this.")
+	}) {
+		t.Error("the result does not show the votes")
+	}
+	for i, want := range []string{`{"choice":1,"score":{"right":1,"of":1}}`, `{"choice":1,"score":{"right":1,"of":1}}`, `{"choice":2,"score":{"right":0,"of":1}}`} {
+		if _, body := send(t, http.MethodGet, viewers.URL+"/dash/vote/mine", "", cookies[i]); strings.TrimSpace(body) != want {
+			t.Errorf("phone %d: %s, want %s", i, body, want)
+		}
+	}
 }
 
 // TestViewers checks that phones may look and vote, and nothing else, even with the token.
