@@ -89,7 +89,7 @@ func TestStepKeepsTheStrategy(t *testing.T) {
 		chromedp.ActionFunc(loseWithNone), stepAll("a"), stepAll("b"),
 		reads(`#part-row`, "✗ you predicted 8"), reads(`#part-A .says`, "■ answer: sold, 9 left"),
 		reads(`#order tbody tr:last-child`, "8Banswer: sold, 9 left"),
-		reads(`#order tbody tr:nth-child(4)`, "UPDATE db_stock SET count = 9 WHERE id = "),
+		reads(`#order tbody tr:nth-child(5)`, "UPDATE db_stock SET count = 9 WHERE id = "),
 		reads(`.presses .sentence.lost`, "2 sold, 1 taken from stock"),
 	)
 	if chosen != "none" {
