@@ -155,7 +155,7 @@ func TestStepWaitsInChinese(t *testing.T) {
 		chromedp.KeyEvent("a"), reads(`#part-A`, "拿到了锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B`, "想要锁"),
 		chromedp.KeyEvent("b"), reads(`#part-B .next`, "在等 A 的锁"),
-		reads(`#listing .at[data-sign=B]`, "hold, err := g.Acquire("),
+		reads(`#listing .at[data-sign=B]`, "request := Request{"),
 		reads(`#part-B .next .sent`, "EVALSHA acquire.lua 2 redis:stock:"),
 		reads(`.lock`, "锁 A"),
 		reads(`#listing h3:last-of-type`, "locks/guard.go"),
