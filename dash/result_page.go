@@ -33,7 +33,9 @@ func (x resultPage) Survived() bool { return survives(x.Verdict()) }
 func (x resultPage) Right() bool { return (x.Answer == "survives") == x.Survived() }
 
 // Compared returns the address that shows the runs with and without the fence.
-func (x resultPage) Compared() string { return x.resultKey.Shown() + "&both=on" }
+func (x resultPage) Compared() string {
+	return resultKey{x.resultKey.Hazard, x.Strategy, false}.Shown() + "&both=on"
+}
 
 // jump is a button that scrolls the timeline to the violation or to the fault.
 type jump struct {

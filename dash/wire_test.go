@@ -3,12 +3,10 @@ package dash_test
 import (
 	"bufio"
 	"compress/gzip"
-	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestWire measures what a browser receives for the page Break: the page, its scripts and its style.
@@ -16,7 +14,7 @@ func TestWire(t *testing.T) {
 	t.Parallel()
 	sum := 0
 	for _, path := range []string{"/dash/break", "/dash/static/dash.css", "/dash/static/dash.js", "/dash/static/break.js"} {
-		response := encoded(t, t.Context(), testLab.Addresses().Target+path)
+		response := encoded(t, testLab.Addresses().Target+path)
 		body, err := io.ReadAll(response.Body)
 		if err != nil || response.Header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%s: encoding %q, %v", path, response.Header.Get("Content-Encoding"), err)
@@ -30,9 +28,9 @@ func TestWire(t *testing.T) {
 }
 
 // encoded requests an address like a browser, which accepts gzip. The body remains encoded.
-func encoded(t *testing.T, ctx context.Context, address string) *http.Response {
+func encoded(t *testing.T, address string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +47,7 @@ func encoded(t *testing.T, ctx context.Context, address string) *http.Response {
 // full.
 func TestCompressedStream(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	response := encoded(t, ctx, testLab.Addresses().Target+"/dash/stream/break")
+	response := encoded(t, testLab.Addresses().Target+"/dash/stream/break")
 	unpacked, err := gzip.NewReader(response.Body)
 	if err != nil {
 		t.Fatal(err)
