@@ -22,7 +22,7 @@ type matrixFilter struct {
 
 func filterOf(r *http.Request) matrixFilter {
 	all := r.FormValue("all") != "" || r.URL.Path == "/dash/break/all" // of the recorded mode
-	f := matrixFilter{r.FormValue("q"), all, r.FormValue("hide") != "", r.FormValue("sort")}
+	f := matrixFilter{strings.TrimSpace(r.FormValue("q")), all, r.FormValue("hide") != "", r.FormValue("sort")}
 	if f.Hide {
 		f.Sort = "" // the order would tell the verdicts
 	}
