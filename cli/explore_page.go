@@ -7,12 +7,14 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"oversell/api"
 	"oversell/locks/explore"
+	"oversell/view/ladder"
 	"oversell/view/terminal"
 )
 
@@ -26,8 +28,8 @@ type explorePage struct {
 	Extent   api.Text // whether these are all schedules
 	Counts   []pageCount
 	Command  string
-	Lanes    []pageLane
-	Steps    []pageStep
+	Style    template.CSS
+	Picture  template.HTML // of the shortest schedule, or empty
 	Trail    string
 	Replay   string // the command that repeats the shortest schedule
 	Outcome  string // of the shortest schedule, if it is known
@@ -40,32 +42,6 @@ type pageCount struct {
 	Of    api.Text
 	Alarm bool
 }
-
-// pageLane is a client or a server. Class is the colour of a client.
-type pageLane struct{ Name, Class, State string }
-
-// pageStep is a row of the timeline. From and To are the lines of its CSS grid.
-type pageStep struct {
-	N        int
-	Text     string
-	Class    string // its kind, and the colour of its client
-	Lanes    []pageLane
-	From, To int
-	Mark     string // a sign on one of the lanes
-	MarkAt   int
-}
-
-// laneColumn is the number of a lane's column in the grid. The first column has the number of the step.
-func laneColumn(lane int) int { return lane + 2 }
-
-// Column returns the column of a lane.
-func (pageStep) Column(lane int) int { return laneColumn(lane) }
-
-// TextColumn returns the column after all lanes.
-func (s pageStep) TextColumn() int { return laneColumn(len(s.Lanes)) }
-
-// TextColumn returns the column after all lanes.
-func (p explorePage) TextColumn() int { return laneColumn(len(p.Lanes)) }
 
 // writePage writes the page of a search. Its commands name no database: they start one.
 func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Result, tree *explore.Tree) error {
@@ -95,8 +71,14 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 		Result: r, Verdict: exploreVerdict(r), Extent: exploreExtent(r), Counts: exploreCounts(r), Command: command,
 		Trail: trailOf(r.Shortest), Replay: replay, Outcome: outcome,
 	}
-	p.Lanes, p.Steps = timelineOf(r.Shortest, r.Bounds.Clients)
 	p.Root, p.TreeNote = treeOf(tree, r)
+	var err error
+	if len(r.Shortest) > 0 {
+		p.Style = ladder.Style()
+		if p.Picture, err = ladderOf(r.Shortest, r.Bounds.Clients, p.Title().EN).Inline("schedule"); err != nil {
+			return err
+		}
+	}
 	t, err := template.New("explore").Parse(explorePageText)
 	if err != nil {
 		return fmt.Errorf("write html: %w", err)
@@ -170,60 +152,63 @@ func trailOf(steps []explore.Step) string {
 	return strings.Join(tokens, ",")
 }
 
-// timelineOf returns a lane for each client and each server of a schedule, and a row for each step.
-func timelineOf(steps []explore.Step, clients int) (lanes []pageLane, rows []pageStep) {
-	var servers []string
+// ladderOf returns the picture of a schedule, with a column for each client and each server.
+func ladderOf(steps []explore.Step, clients int, title string) ladder.Ladder {
+	l := ladder.Ladder{Title: title}
+	for _, name := range []string{"A", "B", "C", "D", "E"}[:clients] {
+		l.Columns = append(l.Columns, ladder.Column{Name: name, Client: true})
+	}
+	for _, name := range serversOf(steps) {
+		l.Columns = append(l.Columns, ladder.Column{Name: name})
+	}
+	stopped := map[int]int{} // the bands that have not ended, by the column of the client
+	for i, s := range steps {
+		client, server := columnOf(l, s.Client), columnOf(l, s.Server)
+		r := ladder.Rung{At: strconv.Itoa(i + 1), Column: max(client, 0), Words: strings.TrimSuffix(strings.TrimPrefix(s.Text, s.Client+": "), ".")}
+		if client < 0 && server >= 0 {
+			r.Column = server
+		}
+		if r.From, r.To = r.Column, r.Column; client >= 0 && server >= 0 {
+			r.To = server
+			r.Words = strings.TrimSuffix(r.Words, " on "+s.Server)
+		}
+		switch s.Kind {
+		case explore.Deliver, explore.Statement, explore.Begin:
+		case explore.Time:
+			r.Kind = ladder.Gap
+			r.Words += " 时间流逝"
+		case explore.Hold, explore.Pause:
+			r.Kind, stopped[client] = ladder.Fault, len(l.Bands)
+			l.Bands = append(l.Bands, ladder.Band{Column: client, From: i, To: len(steps), Shape: ladder.Frozen})
+		case explore.Resume:
+			if b, ok := stopped[client]; ok {
+				l.Bands[b].To = i
+			}
+		case explore.Crash:
+			r.Kind = ladder.Fault
+			l.Bands = append(l.Bands, ladder.Band{Column: client, From: i, To: len(steps), Shape: ladder.Failed})
+		default:
+			r.Kind = ladder.Fault
+		}
+		l.Rungs = append(l.Rungs, r)
+	}
+	return l
+}
+
+// serversOf returns the servers of a schedule. The database comes last, as in each sale.
+func serversOf(steps []explore.Step) (servers []string) {
 	for _, s := range steps {
 		if s.Server != "" && !slices.Contains(servers, s.Server) {
 			servers = append(servers, s.Server)
 		}
 	}
-	slices.SortFunc(servers, func(a, b string) int { // the database comes last, as in each sale
+	slices.SortFunc(servers, func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(a, "mysql"), strings.Count(b, "mysql")), cmp.Compare(a, b))
 	})
-	for _, name := range []string{"A", "B", "C", "D", "E"}[:clients] {
-		lanes = append(lanes, pageLane{Name: name, Class: "client-" + name})
-	}
-	for _, name := range servers {
-		lanes = append(lanes, pageLane{Name: name, Class: "server"})
-	}
-	for i, s := range steps {
-		rows = append(rows, rowOf(i+1, s, lanes))
-	}
-	return slices.Clone(lanes), rows
+	return servers
 }
 
-// rowOf returns the row of a step. The states of the lanes change with it.
-func rowOf(n int, s explore.Step, lanes []pageLane) pageStep {
-	row := pageStep{N: n, Text: s.Text, Class: "client-" + s.Client}
-	lane := func(name string) int {
-		return slices.IndexFunc(lanes, func(l pageLane) bool { return l.Name == name })
-	}
-	client, server := lane(s.Client), lane(s.Server)
-	if client >= 0 && server >= 0 {
-		row.From, row.To = laneColumn(client), laneColumn(server)+1
-	}
-	switch s.Kind {
-	case explore.Time:
-		row.Class = "time"
-	case explore.Deliver, explore.Statement:
-	case explore.Begin, explore.Resume:
-		row.Mark, row.MarkAt = "▶", laneColumn(client)
-	default:
-		row.Class += " fault " + string(s.Kind)
-		row.Mark, row.MarkAt = "✗", laneColumn(client)
-		if client < 0 {
-			row.MarkAt = laneColumn(server)
-		}
-	}
-	row.Lanes = slices.Clone(lanes)
-	switch s.Kind {
-	case explore.Hold, explore.Pause:
-		row.Mark, lanes[client].State = "❚❚", "paused"
-	case explore.Crash:
-		lanes[client].State = "crashed"
-	case explore.Resume:
-		lanes[client].State = ""
-	}
-	return row
+// columnOf returns the column of a client or a server, or -1.
+func columnOf(l ladder.Ladder, name string) int {
+	return slices.IndexFunc(l.Columns, func(c ladder.Column) bool { return c.Name == name })
 }

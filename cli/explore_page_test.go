@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ func TestExplorePage(t *testing.T) {
 		numbers := strconv.Itoa(want[0]) + " of " + strconv.Itoa(want[1])
 		inOrder(t, page,
 			"none: "+numbers+" schedules lose an update.", "These are all schedules within the bounds.", "explore none", "--html",
-			`class="timeline"`, "A: read the stock on mysql.", "B: read the stock on mysql.", "A: write the stock on mysql.", "B: write the stock on mysql.",
+			`class="ladder"`, "A: read the stock", "B: read the stock", "A: write the stock", "B: write the stock",
 			"A sold, B sold; 9 of 10 are left. An update is lost.", "A,B,A,B", "--replay A,B,A,B",
 			`class="tree"`, "All schedules", numbers+" lose an update", "1.</b> A: read the stock on mysql.", "always lost from here", "1.</b> B: read the stock on mysql.")
 		_, tree, _ := strings.Cut(page, `class="tree"`)
@@ -94,7 +95,7 @@ func TestExplorePageWithout(t *testing.T) {
 	if status, out, message := execute(t, "explore", "redis", "--html", path); status != 0 {
 		t.Fatalf("status %d, %s%s", status, out, message)
 	}
-	if page := readPage(t, path); !strings.Contains(page, "No schedule loses an update") || strings.Contains(page, `class="timeline"`) {
+	if page := readPage(t, path); !strings.Contains(page, "No schedule loses an update") || strings.Contains(page, `class="ladder"`) {
 		t.Error("the page of redis does not say that no schedule loses an update")
 	}
 	if status, out, message := execute(t, "explore", "redis-setnx", "--crashes", "1", "--html", "-"); status != 0 ||
@@ -108,7 +109,7 @@ func TestExplorePageWithout(t *testing.T) {
 }
 
 // TestExplorePageEscapes checks that the texts of steps are no HTML, and that each kind of fault has
-// its place in the timeline.
+// its place in the picture.
 func TestExplorePageEscapes(t *testing.T) {
 	strange := `<script>alert("1")</script>`
 	steps := []explore.Step{
@@ -130,19 +131,25 @@ func TestExplorePageEscapes(t *testing.T) {
 	if strings.Contains(page.String(), "<script") || strings.Count(page.String(), "&lt;script") < 7 {
 		t.Error("a strange text is not escaped everywhere")
 	}
-	lanes, rows := timelineOf(steps, 2)
-	var names, signs []string
-	for _, l := range lanes {
-		names = append(names, l.Name)
+	l := ladderOf(steps, 2, strange)
+	var names, rungs, bands []string
+	for _, c := range l.Columns {
+		names = append(names, c.Name)
 	}
-	for _, row := range rows {
-		signs = append(signs, row.Mark+row.Lanes[0].State+row.Lanes[1].State)
+	for _, r := range l.Rungs {
+		rungs = append(rungs, fmt.Sprintf("%s%d%d", r.Kind, r.From, r.To))
+	}
+	for _, b := range l.Bands {
+		bands = append(bands, fmt.Sprintf("%d%s%d-%d", b.Column, b.Shape, b.From, b.To))
 	}
 	if got := strings.Join(names, " "); got != "A B "+strange+" redis-1 zookeeper mysql" {
-		t.Errorf("the lanes are %s", got)
+		t.Errorf("the columns are %s", got)
 	}
-	if got := strings.Join(signs, ","); got != ",❚❚,paused,▶paused,✗,✗,✗,crashed" {
-		t.Errorf("the signs and states are %s", got)
+	if got := strings.Join(rungs, " "); got != "02 fault03 gap00 00 fault33 fault04 fault11 05" {
+		t.Errorf("the rungs are %s", got)
+	}
+	if got := strings.Join(bands, " "); got != "0frozen1-3 1failed6-8" {
+		t.Errorf("the bands are %s", got)
 	}
 }
 

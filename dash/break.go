@@ -104,7 +104,6 @@ func newBreaks(s *Server) *breaks {
 	s.hub.Open("result", b.resultMessages)
 	s.showWithGroups("/dash/break", "break", bilingual("Break", "破坏"), b.page)
 	s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.resultPage)
-	s.routes.HandleFunc("GET /dash/timeline.css", timelineStyle)
 	s.routes.HandleFunc("POST /dash/break/start", s.withToken(b.start))
 	return b
 }

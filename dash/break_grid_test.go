@@ -161,8 +161,8 @@ func TestFence(t *testing.T) {
 		t.Error("a result without harm tells where to look for the harm")
 	}
 	var at [2]struct{ X, Y float64 } // of the pictures
-	where := chromedp.Evaluate(`[...document.querySelectorAll('.sides .timeline')].map(e => e.getBoundingClientRect().toJSON())`, &at)
-	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .timeline`, chromedp.ByQuery), where)
+	where := chromedp.Evaluate(`[...document.querySelectorAll('.sides .ladder')].map(e => e.getBoundingClientRect().toJSON())`, &at)
+	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .ladder`, chromedp.ByQuery), where)
 	if at[1].X < 600 || at[1].Y > 800 {
 		t.Errorf("the pictures are not side by side: at %v", at)
 	}

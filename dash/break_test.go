@@ -14,9 +14,9 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// inSightNow is a script that reports whether the browser window shows the line at the first
-// violation.
-const inSightNow = `(x => x > 0 && x < innerWidth)(document.querySelector('.found').getBoundingClientRect().left)`
+// inSightNow is a script that reports whether the browser window shows the begin of the sentence about
+// the first violation.
+const inSightNow = `(at => at.left > 0 && at.left < innerWidth && at.top >= 0 && at.top < innerHeight)(document.querySelector('#film :target text:last-of-type').getBoundingClientRect())`
 
 // TestBreakInABrowser runs an experiment from the page of a result, while another tab shows the matrix. It
 // opens the timeline, and goes to the violation. It then repeats the experiment, and stops a run of all
@@ -61,7 +61,6 @@ func TestBreakInABrowser(t *testing.T) {
 // checkTimeline checks the page of the broken result, and goes to the violation in its timeline.
 func checkTimeline(t *testing.T, tab window) {
 	t.Helper()
-	var width string
 	var inSight bool
 	do(
 		t, tab,
@@ -72,26 +71,17 @@ func checkTimeline(t *testing.T, tab window) {
 		reads(`.cause`, "The lease of A ended at"),
 		chromedp.WaitVisible(`#film .lapse`, chromedp.ByQuery),
 		reads(`#result`, "oversell break pause redis"),
-		chromedp.WaitVisible(`#film .both.acted`, chromedp.ByQuery),
-		focus(`#film .request`),
-		reads(`#operation`, "Replica: replica-"),
-		press(`[data-place]`),
-		reads(`#operation`, "both held the lock"),
-		chromedp.WaitVisible(`#film .found`, chromedp.ByQuery),
-		chromedp.Evaluate(`document.querySelector('#film svg').style.width`, &width),
+		chromedp.WaitVisible(`#film .both`, chromedp.ByQuery),
+		reads(`#film`, "writes 9 over 9"),
+		press(`a[href="#run.picture-violation"]`),
 		chromedp.Evaluate(inSightNow, &inSight),
-	)
-	if width != "400%" || !inSight {
-		t.Errorf("after the jump the picture is %s wide, and its place in sight: %v", width, inSight)
-	}
-	do(t, tab,
-		look(390, "dark"),
-		chromedp.Evaluate(inSightNow, &inSight),
-		look(1280, "light"),
-		press(`[data-zoom="0"]`),
 	)
 	if !inSight {
-		t.Error("in a smaller window the violation is out of sight")
+		t.Error("the link to the violation does not show it")
+	}
+	do(t, tab, look(390, "dark"), press(`a[href="#run.picture-violation"]`), chromedp.Evaluate(inSightNow, &inSight), look(1280, "light"))
+	if !inSight {
+		t.Error("on a telephone, the link to the violation does not show it")
 	}
 	pictures(t, tab, "result")
 	do(t, tab, chromedp.Evaluate(`scrollTo(0, 0)`, nil))
@@ -131,7 +121,7 @@ func TestBreakFromLearn(t *testing.T) {
 		press(`button[data-body="hazard=race&strategy=none"]`),
 		reads(`h1`, "同一进程里的两个请求"),
 		reads(`.verdict`, "none 被破坏"),
-		chromedp.WaitVisible(`#film .missing`, chromedp.ByQuery),
+		reads(`#film`, "丢失更新"),
 	)
 	pictures(t, tab, "result-zh")
 	do(t, tab, reads(`#part-now`, "完成")) // the next test also starts a job
@@ -159,7 +149,7 @@ func TestBreakPages(t *testing.T) {
 		"/dash/break/pause/hope":              {404, "does not exist"},
 		"/dash/learn/hope":                    {404, "does not exist"},
 		"/dash/learn/redis":                   {200, "redis.go"},
-		"/dash/timeline.css":                  {200, ".timeline"},
+		"/dash/static/ladder.css":             {200, ".ladder"},
 	} {
 		w := httptest.NewRecorder()
 		unable.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

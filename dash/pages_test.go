@@ -26,15 +26,13 @@ func TestPages(t *testing.T) {
 	for _, path := range allPages() {
 		do(t, tab, chromedp.Navigate(page(path)), chromedp.WaitVisible("h1", chromedp.ByQuery))
 		if path == "/dash/break/pause/redis" {
-			do(t, tab, press(`[value=show]`), reads(`.verdict`, "✗"), chromedp.WaitVisible(`#film .request`, chromedp.ByQuery))
+			do(t, tab, press(`[value=show]`), reads(`.verdict`, "✗"), chromedp.WaitVisible(`#film .rung`, chromedp.ByQuery))
 		}
 		accessible(t, tab, script, path)
 		pictures(t, tab, "page"+strings.ReplaceAll(path, "/", "-"))
-		if path != "/dash/break/pause/redis" { // its timeline can be enlarged instead
-			do(t, tab, projector(true))
-			large(t, tab, path)
-			do(t, tab, projector(false))
-		}
+		do(t, tab, projector(true))
+		large(t, tab, path)
+		do(t, tab, projector(false))
 	}
 	check()
 	t.Run("Chinese", func(t *testing.T) { inChinese(t, page) })
@@ -93,4 +91,4 @@ func large(t *testing.T, tab window, path string) {
 // smallTexts returns the visible texts of less than 22 pixels.
 const smallTexts = `[...document.querySelectorAll('body *')].filter(e =>
 	[...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility() && e.getBoundingClientRect().left >= 0 &&
-	parseFloat(getComputedStyle(e).fontSize) < 22).map(e => getComputedStyle(e).fontSize + ': ' + e.outerHTML.slice(0, 120))`
+	parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom < 22).map(e => getComputedStyle(e).fontSize + ': ' + e.outerHTML.slice(0, 120))`

@@ -3,7 +3,6 @@ package dash
 import (
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"path"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/stepper"
 	"oversell/view/matrix"
-	"oversell/view/timeline"
 )
 
 // routeRecorded adds the pages that exist only in recorded mode.
@@ -111,7 +109,6 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 // hazardView has the results of one hazard on all strategies.
 type hazardView struct {
 	hazard
-	Legend  template.HTML
 	Results []hazardResult
 }
 
@@ -155,15 +152,6 @@ func (p *hazardView) draw(lang string) (err error) {
 		if r.Shown, err = matrix.RunOf(r.Run.Result, lang, r.Anchor); err != nil {
 			return err
 		}
-		if r.Shown.Picture == "" {
-			continue
-		}
-		// A legend in each picture, and a table of what the picture shows, would be a third of the site.
-		r.Shown.Tables = r.Shown.Tables[:len(r.Shown.Tables)-1]
-		if r.Shown.Picture, err = r.Shown.Timeline.WithoutLegend().Inline(r.Anchor + ".picture"); err != nil {
-			return err
-		}
 	}
-	p.Legend, err = timeline.Legend(lang)
-	return err
+	return nil
 }

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/view/matrix"
-	"oversell/view/timeline"
 )
 
 // resultPage asks whether the strategy survives the hazard. After the answer, it shows a run.
@@ -37,16 +35,10 @@ func (x resultPage) Compared() string {
 	return resultKey{x.resultKey.Hazard, x.Strategy, false}.Shown() + "&both=on"
 }
 
-// jump is a button that scrolls the timeline to the violation or to the fault.
+// jump is a link to the violation or to the fault in the timeline.
 type jump struct {
 	Label                api.Text
 	Place, Second, Words string
-}
-
-// timelineStyle serves the style sheet of the timelines, because the pages forbid inline styles.
-func timelineStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = fmt.Fprint(w, timeline.Style())
 }
 
 func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
@@ -108,11 +100,11 @@ func (b *breaks) draw(x *resultPage, lang string, both bool) (err error) {
 	if both && x.Other != nil {
 		x.Both, err = b.drawn(*x.Other, lang, "other")
 	}
-	line := x.Shown.Timeline
-	if place, second, words := line.Violation(); place != "" && x.Verdict() == api.Broken {
-		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), place, second, words}
-	} else if place, second, words := line.Fault(); place != "" {
-		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), place, second, words}
+	const picture = "run.picture-"
+	if place, second, words := x.Shown.Recorded.Violation(); place != "" && x.Verdict() == api.Broken {
+		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), picture + place, second, words}
+	} else if place, second, words := x.Shown.Recorded.Fault(); place != "" {
+		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), picture + place, second, words}
 	}
 	return err
 }

@@ -28,7 +28,6 @@ func newRuns(s *Server) *runs {
 	if s.Service == nil {
 		s.showWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
 	}
-	s.routes.HandleFunc("GET /dash/stage.css", stageStyle)
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))
 	s.routes.HandleFunc("GET /dash/results/{file}", r.download)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -80,10 +79,4 @@ func (r *runs) replicas(now point) []string {
 		names[i] = fmt.Sprintf("replica-%d", i+1)
 	}
 	return names
-}
-
-// stageStyle serves the style sheet of the stage, because the pages forbid inline styles.
-func stageStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = fmt.Fprint(w, stage.Style())
 }

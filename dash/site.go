@@ -141,9 +141,6 @@ func fileIn(page, lang string) string {
 // fileOf returns the file of a page in English, such as learn/redis.html for /dash/learn/redis. A result is
 // a part of the page of its hazard.
 func fileOf(page string) string {
-	if page == "/dash/timeline.css" {
-		return "static/timeline.css"
-	}
 	names := strings.Trim(strings.TrimPrefix(page, "/dash"), "/")
 	if strings.HasPrefix(names, "static/") {
 		return names

@@ -256,7 +256,7 @@ func (p *steps) changed() []hub.Message {
 	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []hub.Message{
 		p.s.part("step", "round", p.scene), p.s.part("step", "buttons", p.scene), p.s.part("step", "row", p.scene),
-		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene),
+		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene), hub.Replace(p.scene.messages()),
 		hub.NewMessage("mark", []mark{a.Mark, b.Mark}),
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"html/template"
 	"regexp"
 	"slices"
 	"strings"
 
 	"oversell/api"
+	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/stepper"
+	"oversell/view/ladder"
 )
 
 // scene is what the page shows about the open round, or about the last round.
@@ -211,4 +214,19 @@ func nextLine(code string, line int) int {
 		}
 	}
 	return line
+}
+
+// messages draws the messages of both clients, for the part "ladder" of the page.
+func (now scene) messages() hub.Part {
+	if len(now.Log) == 0 {
+		return hub.Part{ID: "ladder"}
+	}
+	in := func(lang string) string {
+		svg, err := ladder.OfSteps(ladder.Steps{Log: now.Log, Locked: now.Card.Locker, Lang: lang}).Inline("ladder")
+		if err != nil {
+			return template.HTMLEscapeString(err.Error())
+		}
+		return string(svg)
+	}
+	return hub.Part{ID: "ladder", Text: api.Text{EN: in("en"), ZH: in("zh")}}
 }

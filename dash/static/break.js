@@ -1,4 +1,4 @@
-// This script serves the matrix, and the timeline of one result, which the user can zoom.
+// This script serves the matrix and the pages of its results.
 import { $, $$, T, on } from './dash.js';
 
 // Reload the page if there is a newer run than the one that it shows.
@@ -118,85 +118,4 @@ if (matrix) {
   on('count', count => { if (count !== +matrix.dataset.count) refresh(); });
   matrix.addEventListener('put', stop);
   stop();
-}
-
-const film = $('#film');
-if (film) {
-  const svg = $('svg', film), width = () => svg.getBoundingClientRect().width;
-  const say = text => { $('#operation').textContent = text; };
-  let zoom = 1;
-  $$('.request > .name', svg).forEach(name => name.parentNode.append(name)); // drawn above the bars when it moves
-
-  // magnify zooms the picture. The point at, in pixels from the left edge, stays in place.
-  const magnify = (to, at = film.clientWidth / 2) => {
-    const place = (film.scrollLeft + at) / width();
-    zoom = Math.min(100, Math.max(1, to));
-    svg.style.width = `${100 * zoom}%`;
-    // Labels that ended at the right edge may now have room to begin at their step.
-    $$('[data-begin]', svg).forEach(words => {
-      words.setAttribute('x', zoom > 1 ? words.dataset.begin : '100%');
-      words.setAttribute('text-anchor', zoom > 1 ? 'start' : 'end');
-    });
-    scroll(place * width() - at);
-  };
-  // pin moves the names, so that they stay visible.
-  const pin = () => {
-    const large = svg.currentCSSZoom || 1; // on a projector
-    const left = film.scrollLeft / large, w = width() / large;
-    $$('.timeline > svg > .name:not([dx])', film).forEach(name => name.setAttribute('x', left + 6));
-    $$('.request > .name', film).forEach(name => name.setAttribute('x', Math.max(.12 * w, left + 40)));
-  };
-  // When the window changes its size, keep the middle of the picture in the middle. Until magnify
-  // runs, the scroll position belongs to the old width.
-  let middle = .5, was = width();
-  const scrolled = () => {
-    pin();
-    middle = (film.scrollLeft + film.clientWidth / 2) / was;
-  };
-  const scroll = to => {
-    film.scrollLeft = to;
-    was = width();
-    scrolled();
-  };
-  film.addEventListener('scroll', () => { if (width() === was) scrolled(); });
-  // In a narrow window, the picture begins at the violation.
-  const place = $('[data-place]')?.dataset.place;
-  if (place) scroll(parseFloat(place) / 100 * width() - film.clientWidth / 2);
-  new ResizeObserver(() => { if (width() !== was) scroll(middle * width() - film.clientWidth / 2); }).observe(film);
-  film.addEventListener('wheel', e => {
-    if (!e.ctrlKey) return;
-    e.preventDefault();
-    magnify(zoom * 2 ** (-e.deltaY / 200), e.clientX - film.getBoundingClientRect().left);
-  }, { passive: false });
-  film.addEventListener('keydown', e => {
-    const by = { '+': 2, '=': 2, '-': .5, '0': 0 }[e.key];
-    if (by !== undefined && !e.ctrlKey && !e.metaKey) magnify(by * zoom);
-  });
-  $$('[data-zoom]').forEach(b => b.addEventListener('click', () => magnify(b.dataset.zoom * zoom)));
-  $$('[data-place]').forEach(b => b.addEventListener('click', () => {
-    magnify(Math.max(zoom, 4)); // the part of the axis with the violation then fills the window
-    scroll(parseFloat(b.dataset.place) / 100 * width() - film.clientWidth / 2);
-    $('.found', svg)?.remove();
-    const line = document.createElementNS(svg.namespaceURI, 'line');
-    for (const [name, value] of Object.entries({ class: 'found', x1: b.dataset.place, x2: b.dataset.place, y1: 0, y2: '100%' })) line.setAttribute(name, value);
-    svg.append(line);
-    say(b.dataset.words);
-  }));
-
-  // The text about a request is in its row of the tables.
-  const described = {};
-  for (const table of $$('#result table')) {
-    const heads = $$('thead th', table).map(th => th.textContent);
-    for (const row of table.tBodies[0].rows) {
-      described[row.cells[0].textContent] = [...row.cells].map((c, i) => c.textContent && `${heads[i]}: ${c.textContent}`).filter(Boolean).join(' · ');
-    }
-  }
-  svg.setAttribute('role', 'group');
-  $$('.request', svg).forEach(request => {
-    const words = described[request.dataset.request];
-    request.setAttribute('tabindex', 0);
-    request.setAttribute('role', 'img');
-    request.setAttribute('aria-label', words);
-    for (const event of ['mouseenter', 'focus', 'click']) request.addEventListener(event, () => say(words));
-  });
 }

@@ -78,9 +78,27 @@ func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal faul
 			return nil, errors.Join(fmt.Errorf("%s on %s: %w", one.Name, one.Target, err), heal(context.WithoutCancel(ctx)))
 		}
 		heals = append(heals, h)
-		r.span.What, r.span.Who = one.Name, one.Target
+		r.span.What, r.span.Who = together(faults)
 	}
 	return heal, nil
+}
+
+// together returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".
+// Of more than three servers, it leaves out the numbers.
+func together(faults []fault.Fault) (what, who string) {
+	var servers, targets []string
+	kind := faults[0].Name[:strings.LastIndex(faults[0].Name, " ")+1]
+	for _, one := range faults {
+		servers = append(servers, strings.TrimPrefix(one.Name, kind))
+		targets = append(targets, one.Target)
+	}
+	if servers, targets = slices.Compact(servers), slices.Compact(targets); len(servers) > 3 {
+		for i, s := range servers {
+			servers[i] = service(s)
+		}
+		servers = slices.Compact(servers)
+	}
+	return kind + strings.Join(servers, ", "), strings.Join(targets, ", ")
 }
 
 // observe says why no fault has landed. With several faults, such as cuts from all servers, one of them is enough: a

@@ -25,6 +25,11 @@ func explain(at api.Paused, read int) api.Text {
 	case at.Step == api.Written && read != unread:
 		return api.Textf("has written %d", "写好了 %d", read-1)
 	}
+	return Done(string(at.Step))
+}
+
+// Done says what a client has done at a step of any strategy.
+func Done(step string) api.Text {
 	if w, ok := map[api.Step]api.Text{
 		api.Asked:     api.Textf("wants the lock", "想要锁"),
 		api.Queued:    api.Textf("is in the queue", "已在队列中"),
@@ -37,7 +42,7 @@ func explain(at api.Paused, read int) api.Text {
 		"taken":       api.Textf("has sold a piece, and the database is not updated yet", "已卖出，数据库还没有更新"),
 		"compared":    api.Textf("has found its own value in the key, and is about to delete the key", "确认键里是自己的值，即将删除这个键"),
 		"unlocked":    api.Textf("has released the lock, and has not committed yet", "释放了锁，还没有提交"),
-	}[at.Step]; ok {
+	}[api.Step(step)]; ok {
 		return w
 	}
 	return api.Textf("is at this step", "到了这一步")

@@ -14,7 +14,7 @@ import (
 
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
-	"oversell/view/timeline"
+	"oversell/view/ladder"
 )
 
 //go:embed page.html.tmpl
@@ -78,7 +78,7 @@ type meaning struct{ Term, Means string }
 // timeline of its first run. The page also shows every run that contradicts its card.
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
-		Style: timeline.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
+		Style: ladder.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
 		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}, {"load", about.Load}},
 	}
 	for _, v := range allVerdicts() {

@@ -100,7 +100,7 @@ func TestPageShowsOneRunPerResultAndAllContradictions(t *testing.T) {
 			t.Errorf("%s is shown: %v, want %v", id, got, want)
 		}
 	}
-	if got, want := strings.Count(html, `class="timeline"`), 5; got != want {
+	if got, want := strings.Count(html, `class="ladder"`), 5; got != want {
 		t.Errorf("%d timelines, want %d", got, want)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"oversell/lab/experiment"
+	"oversell/view/ladder"
 	"oversell/view/terminal"
-	"oversell/view/timeline"
 )
 
 // RunTemplates has run.html.tmpl, whose templates verdict and tables render a Run.
@@ -19,8 +19,8 @@ var RunTemplates embed.FS
 // Run has the texts and the picture of one run for a page, in one language.
 type Run struct {
 	ID, Class, Mark, Sentence, Difference, Why string
-	// Picture is the drawing of Timeline, and empty if there is no recording to draw.
-	Timeline timeline.Timeline
+	// Picture is the drawing of Recorded, and empty if there is no recording to draw.
+	Recorded ladder.Recorded
 	Picture  template.HTML
 	Cause    string // what the picture shows, in a sentence; may be empty
 	Tables   []terminal.Table
@@ -31,13 +31,13 @@ type Run struct {
 func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	run = Run{
 		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
-		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Timeline: timeline.Of(r.Recording).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
 	}
 	tables := []terminal.Table{figuresTable(r.Figures, lang)}
-	if !run.Timeline.Empty() {
-		tables = append(tables, run.Timeline.Requests(), run.Timeline.Events())
-		run.Left, run.Cause = run.Timeline.Left(), run.Timeline.Cause()
-		if run.Picture, err = run.Timeline.Inline(id + ".picture"); err != nil {
+	if !run.Recorded.Empty() {
+		tables = append(tables, run.Recorded.Requests())
+		run.Left, run.Cause = run.Recorded.Left(), run.Recorded.Cause()
+		if run.Picture, err = run.Recorded.Inline(id + ".picture"); err != nil {
 			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
 		}
 	}

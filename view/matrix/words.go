@@ -3,7 +3,7 @@ package matrix
 import (
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/view/timeline"
+	"oversell/view/ladder"
 )
 
 // verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
@@ -98,7 +98,7 @@ func Cause(r experiment.Result, lang string) string {
 	case "polling", "herd", "late-release", "crash-between", "release-reply": // the timeline shows neither requests nor commands
 		return r.Why.In(lang)
 	}
-	line := timeline.Of(r.Recording).In(lang)
+	line := ladder.OfRecording(r.Recording).In(lang)
 	if cause := line.Cause(); cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken && line.Shows()) {
 		return cause
 	}

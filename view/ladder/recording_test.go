@@ -1,4 +1,4 @@
-package timeline_test
+package ladder_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/view/ladder"
 	"oversell/view/terminal"
-	"oversell/view/timeline"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -108,7 +108,7 @@ func TestGolden(t *testing.T) {
 }
 
 // golden compares got with the file name in testdata. After an intended change of the pictures, run
-// go test ./view/timeline -update, and check the new files.
+// go test ./view/ladder -update, and check the new files.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -145,7 +145,7 @@ func wellFormed(t *testing.T, name string, svg []byte) {
 
 func inline(t *testing.T, rec history.Recording) string {
 	t.Helper()
-	svg, err := timeline.Of(rec).Inline("x")
+	svg, err := ladder.OfRecording(rec).Inline("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestInChinese(t *testing.T) {
 	names := regexp.MustCompile(`replica-\d|mysql|redis|pause|after-setnx|slow <disk> & "more"|\b\d*m?s\b`)
 	english := regexp.MustCompile(`[a-z]{2,}`)
 	for _, rec := range []history.Recording{paused(t), killed(t), stepless()} {
-		line := timeline.Of(rec).In("zh")
+		line := ladder.OfRecording(rec).In("zh")
 		svg, err := line.Inline("x")
 		if err != nil {
 			t.Fatal(err)
@@ -175,9 +175,8 @@ func TestInChinese(t *testing.T) {
 				words = append(words, string(text))
 			}
 		}
-		for _, table := range []terminal.Table{line.Requests(), line.Events()} {
-			words = append(append(words, table.Caption), slices.Concat(texts(table)...)...)
-		}
+		table := line.Requests()
+		words = append(append(words, table.Caption), slices.Concat(texts(table)...)...)
 		_, _, violation := line.Violation()
 		_, _, fault := line.Fault()
 		for _, text := range append(words, violation, fault, line.Cause()) {
@@ -191,21 +190,21 @@ func TestInChinese(t *testing.T) {
 func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 	svg := inline(t, paused(t))
 	for _, want := range []string{
-		`<tspan class="alarm">overlaps A</tspan>`, `<tspan class="alarm">overlaps B</tspan>`,
-		">fence 7 · ", ">two holders<",
+		"✗ A and B both hold the lock", ", fence 7<", "writes 9 over 9 ✗", "✗ Lost update: 2 sold, 1 taken from stock", `id="x-violation"`,
+		"<li>0.003 s: A: gets the lock, fence 7</li>", `class="lapse"`, `class="frozen"`,
 	} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	if n := strings.Count(svg, `class="both acted"`); n != 3 { // one on each bar, one in the legend
-		t.Errorf("%d hatched boxes, want 3", n)
+	if n := strings.Count(svg, `class="both"`); n != 2 { // one on each bar
+		t.Errorf("%d hatched boxes, want 2", n)
 	}
 }
 
 func TestNoOverlapNoAlarm(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
-	if svg := inline(t, rec); strings.Contains(svg, `fill="url(#x-both)"`) || strings.Contains(svg, "overlaps") {
+	if svg := inline(t, rec); strings.Contains(svg, `class="both"`) || strings.Contains(svg, "both hold") || strings.Contains(svg, "believes") {
 		t.Error("an overlap where there is none")
 	}
 }
@@ -213,7 +212,7 @@ func TestNoOverlapNoAlarm(t *testing.T) {
 // A release may be reported late, when the next holder already has the lock.
 func TestLateNewsIsNoOverlap(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-1 o1 released", "1000 replica-2 o2 released")
-	if svg := inline(t, rec); strings.Contains(svg, "overlaps") {
+	if svg := inline(t, rec); strings.Contains(svg, "believes") {
 		t.Error("a millisecond of late news is drawn as an overlap")
 	}
 }
@@ -222,23 +221,33 @@ func TestLateNewsIsNoOverlap(t *testing.T) {
 // cannot be its cause.
 func TestShortHoldInsideAnotherIsAnOverlap(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "500 replica-2 o2 granted", "501 replica-2 o2 released", "1000 replica-1 o1 released")
-	if svg := inline(t, rec); strings.Count(svg, "overlaps") != 2 {
-		t.Error("a short hold inside another is not marked on both")
+	if svg := inline(t, rec); !strings.Contains(svg, "A still believes that it holds the lock") {
+		t.Error("a short hold inside another is not marked")
 	}
 }
 
 func TestWithoutALockNobodyWaits(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 read", "500 replica-1 o1 writing", "501 replica-1 o1 written")
-	if n := strings.Count(inline(t, rec), `class="wait"`); n != 1 { // the legend's
+	if n := strings.Count(inline(t, rec), `class="wait"`); n != 0 {
 		t.Errorf("%d waits", n)
 	}
 }
 
 func TestHarmlessOverlapIsMarkedDifferently(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "1 replica-1 o1 writing", "500 replica-2 o2 granted", "900 replica-1 o1 released", "1000 replica-2 o2 released")
-	says := texts(timeline.Of(rec).Events())[1][0]
-	if !strings.Contains(says, "but A did not write after that") || strings.Count(inline(t, rec), "both acted") != 1 { // the legend's
+	if svg := inline(t, rec); strings.Contains(svg, `class="both"`) || strings.Contains(svg, "rung alarm") || !strings.Contains(svg, "rung note") {
 		t.Error("an overlap without a write is marked as a harmful one")
+	}
+}
+
+// A client reports no step for a write that the stock refuses. The picture must show it.
+func TestRefusedWrite(t *testing.T) {
+	for reason, want := range map[string]string{"fenced": "writes: ✗ refused, fence 7 is old", "lost": "finds its lock lost, writes nothing"} {
+		rec := recordingOf(t, "0 replica-1 o1 granted 7", "1 replica-1 o1 read 7", "50 replica-1 o1 released 7")
+		rec.Ops = []history.Op{failed("replica-1", 0, 51, history.Refused, reason)}
+		if svg := inline(t, rec); !strings.Contains(svg, want) || !strings.Contains(svg, "✗ refused, ") {
+			t.Errorf("%s: no %q in %s", reason, want, svg)
+		}
 	}
 }
 
@@ -270,7 +279,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, row := range texts(timeline.Of(tt.rec).Requests())[1:] {
+		for _, row := range texts(ladder.OfRecording(tt.rec).Requests())[1:] {
 			got = append(got, strings.Join([]string{row[0], row[1], row[4], row[6]}, " "))
 		}
 		if !slices.Equal(got, tt.want) {
@@ -286,22 +295,9 @@ func TestAnswersGoToTheirRequests(t *testing.T) {
 		"800 replica-1 slow released",
 	)
 	rec.Ops = []history.Op{sold("replica-1", 0, 810, 9), failed("replica-1", 50, 300, history.Refused, history.NotAcquired)}
-	rows := texts(timeline.Of(rec).Requests())[1:]
+	rows := texts(ladder.OfRecording(rec).Requests())[1:]
 	if len(rows) != 2 || rows[0][6] != "✓ sold, 9 left" || rows[1][6] != "✗ not acquired" {
 		t.Errorf("%q", rows)
-	}
-}
-
-func TestEvents(t *testing.T) {
-	var got []string
-	for _, row := range texts(timeline.Of(killed(t)).Events())[1:] {
-		got = append(got, strings.Join(row, " | "))
-	}
-	want := []string{
-		"killed | replica-1 | 0.300 | 9.200", `slow <disk> & "more" | mysql | 0.500 | 0.900`, "no release by A was recorded | replica-1 | 0.002 | ",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -311,9 +307,9 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d replica-2 w%d asked", i, i))
 	}
 	lines = append(lines, "70 replica-1 h granted")
-	line := timeline.Of(recordingOf(t, lines...))
+	line := ladder.OfRecording(recordingOf(t, lines...))
 	rows := texts(line.Requests())[1:]
-	if len(rows) != 12 || line.Left() != "49 more requests are not shown." {
+	if len(rows) != 6 || line.Left() != "55 more requests are not shown." {
 		t.Errorf("%d rows, %q", len(rows), line.Left())
 	}
 	if last := rows[len(rows)-1]; last[0] != "BI" || last[1] != "replica-1" {
@@ -324,17 +320,17 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 // Violation returns the time of the grant to the second holder, if the first holder wrote after
 // that grant. Fault returns the first fault.
 func TestViolation(t *testing.T) {
-	place, second, words := timeline.Of(paused(t)).Violation()
-	if !strings.HasSuffix(place, "%") || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
+	place, second, words := ladder.OfRecording(paused(t)).Violation()
+	if place != "violation" || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
 		t.Errorf("the sleeper's violation is %s, %s s: %s", place, second, words)
 	}
-	if place, _, words := timeline.Of(killed(t)).Violation(); place != "" || words != "" {
+	if place, _, words := ladder.OfRecording(killed(t)).Violation(); place != "" || words != "" {
 		t.Errorf("nothing was violated, and it is at %s: %s", place, words)
 	}
-	if _, second, words := timeline.Of(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
+	if _, second, words := ladder.OfRecording(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
 		t.Errorf("the fault was at %s s: %s", second, words)
 	}
-	if place, _, _ := timeline.Of(stepless()).Fault(); place != "" {
+	if place, _, _ := ladder.OfRecording(stepless()).Fault(); place != "" {
 		t.Errorf("no fault, and it is at %s", place)
 	}
 }
@@ -348,10 +344,10 @@ func TestCrowdHasNoShelf(t *testing.T) {
 		rec.Ops = append(rec.Ops, sold("replica-1", i, 100+i, 59-i))
 	}
 	picture := inline(t, rec)
-	if strings.Contains(picture, "taken from stock") || !strings.Contains(picture, "60 sold") {
+	if left := ladder.OfRecording(rec).Left(); strings.Contains(picture, "taken from stock") || left != "54 more requests are not shown." {
 		t.Error("the stock is uncertain with so many requests, and the picture has it")
 	}
-	if _, _, words := timeline.Of(rec).Violation(); words != "" {
+	if _, _, words := ladder.OfRecording(rec).Violation(); words != "" {
 		t.Errorf("a guess is no violation: %s", words)
 	}
 }

@@ -1,4 +1,4 @@
-package timeline
+package ladder
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // Cause explains the run in one or two sentences: why two requests held the lock, or why an update
 // was lost, or what prevented it. It is empty if the recording does not show a cause.
-func (t Timeline) Cause() string {
+func (t Recorded) Cause() string {
 	harmful := slices.IndexFunc(t.overlaps, func(o overlap) bool { return o.acted })
 	switch {
 	case harmful >= 0:
@@ -25,15 +25,15 @@ func (t Timeline) Cause() string {
 }
 
 // Shows reports whether the recording shows a violation, so that Cause explains it.
-func (t Timeline) Shows() bool { return len(t.overlaps) > 0 || t.lostUpdate() != "" }
+func (t Recorded) Shows() bool { return len(t.overlaps) > 0 || t.lostUpdate() != "" }
 
-func (t Timeline) sentences(all ...string) string {
+func (t Recorded) sentences(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	return strings.Join(all, map[bool]string{false: " "}[t.lang == "zh"])
 }
 
 // lapseCause says why the second request acquired the lock while the first believed that it held it.
-func (t Timeline) lapseCause(o overlap) string {
+func (t Recorded) lapseCause(o overlap) string {
 	a, b := o.first.name, o.second.name
 	i := slices.IndexFunc(o.first.holds, func(h stretch) bool { return h.lapses() && h.from <= o.from && o.from < h.to })
 	if i < 0 {
@@ -54,7 +54,7 @@ func (t Timeline) lapseCause(o overlap) string {
 		"%[1]s 的租期在 %[3]s 秒结束（%[5]s），%[2]s 在 %[4]s 秒拿到锁。", a, b, t.since(h.lapse), t.since(o.from), why)
 }
 
-func (t Timeline) lateWrite(o overlap) string {
+func (t Recorded) lateWrite(o overlap) string {
 	at := o.from
 	for _, e := range o.first.events {
 		if e.Step == "writing" || e.Step == "written" {
@@ -68,7 +68,7 @@ func (t Timeline) lateWrite(o overlap) string {
 }
 
 // lostUpdate compares the pieces sold with the pieces taken from the stock at the end.
-func (t Timeline) lostUpdate() string {
+func (t Recorded) lostUpdate() string {
 	if len(t.sales) == 0 || len(t.taken) == 0 {
 		return ""
 	}
@@ -80,7 +80,7 @@ func (t Timeline) lostUpdate() string {
 }
 
 // unlockedCause names two requests that read the stock before the other had written it.
-func (t Timeline) unlockedCause() string {
+func (t Recorded) unlockedCause() string {
 	for i, a := range t.tasks {
 		for _, b := range t.tasks[i+1:] {
 			if a.took("read", "written") && b.took("read", "written") && a.first("read") < b.first("written") && b.first("read") < a.first("written") {
@@ -97,7 +97,7 @@ func (t Timeline) unlockedCause() string {
 }
 
 // refused says why two holders did no harm.
-func (t Timeline) refused(o overlap) string {
+func (t Recorded) refused(o overlap) string {
 	reason := ""
 	if o.first.op != nil {
 		reason = o.first.op.Reason
@@ -113,7 +113,7 @@ func (t Timeline) refused(o overlap) string {
 }
 
 // handover says how the lock went from the first holder to the next request, or that it did not.
-func (t Timeline) handover() string {
+func (t Recorded) handover() string {
 	i := slices.IndexFunc(t.tasks, func(a *task) bool { return len(a.holds) > 0 })
 	if i < 0 {
 		return ""

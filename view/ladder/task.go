@@ -1,4 +1,4 @@
-package timeline
+package ladder
 
 import (
 	"cmp"
@@ -35,18 +35,12 @@ func (t *task) began() time.Duration {
 	return t.op.Call
 }
 
-func (t *task) ended() time.Duration {
-	var last time.Duration
-	if n := len(t.events); n > 0 {
-		last = t.events[n-1].At
+// lastStep returns the time of the last step, or 0.
+func (t *task) lastStep() time.Duration {
+	if len(t.events) == 0 {
+		return 0
 	}
-	if t.op != nil {
-		last = max(last, t.op.Return)
-	}
-	for _, s := range slices.Concat(t.waits, t.holds) {
-		last = max(last, s.to)
-	}
-	return last
+	return t.events[len(t.events)-1].At
 }
 
 func tasksOf(rec history.Recording, end time.Duration) []*task {

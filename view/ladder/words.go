@@ -1,6 +1,7 @@
-package timeline
+package ladder
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,30 +12,31 @@ import (
 
 // chinese translates words. Names, such as a step of only one strategy, have no translation.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
-	"The requests, times in seconds": "请求，时间以秒计", "What happened, times in seconds": "发生了什么，时间以秒计",
-	"Request": "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
-	"What": "什么", "Where": "哪里", "From": "从", "To": "到",
+	"The requests, times in seconds": "请求，时间以秒计",
+	"Request":                        "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
 
-	"waits": "等待", "holds the lock": "持锁", "two holders": "两个请求同时持锁", "end not seen": "没有看到结束", "no replica": "没有副本",
-	"lease ends": "租期结束", "lock lost": "锁已丢失", "lease over, but the holder may not know": "租期已过，但持锁者可能不知道",
+	"lock": "锁", "stock": "库存", "no replica": "没有副本", "lease ends": "租期结束", "lock lost": "锁已丢失", "the stock": "库存",
 	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
-	"stopped": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
-	"stop": "进程停顿", "kill": "被杀死", "restart": "重启", "failover": "主从切换",
+	"process frozen": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
+	"failover": "主从切换",
 
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
-	"lost": "锁已丢失", "fenced": "被栅栏号拒绝", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
+	"refused, the lock is lost": "被拒绝，锁已丢失", "refused, its fence is old": "被拒绝，栅栏号已旧", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
 }
 
-func (t Timeline) word(english string) string {
-	if word, ok := chinese[english]; ok && t.lang == "zh" {
+// lang is the language of a picture: en or zh.
+type lang string
+
+func (l lang) word(english string) string {
+	if word, ok := chinese[english]; ok && l == "zh" {
 		return word
 	}
 	return english
 }
 
 // fault returns the name of a fault.
-func (t Timeline) fault(english string) string {
+func (t Recorded) fault(english string) string {
 	if t.lang == "zh" {
 		for _, f := range []struct{ en, zh string }{
 			{"cut from ", "与 %s 的连接被切断"}, {"reset by ", "%s 重置连接"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
@@ -44,21 +46,19 @@ func (t Timeline) fault(english string) string {
 			}
 		}
 	}
-	if (english == "stop" || english == "stopped") && t.lang != "zh" {
-		return "process frozen"
-	}
-	return t.word(english)
+	plain := map[string]string{"stop": "process frozen", "stopped": "process frozen", "kill": "killed", "restart": "restarted"}[english]
+	return t.word(cmp.Or(plain, english))
 }
 
-// say returns a sentence in the timeline's language. Both formats must have the same verbs.
-func (t Timeline) say(en, zh string, values ...any) string {
-	if t.lang == "zh" {
+// say returns a sentence in the language. Both formats must have the same verbs.
+func (l lang) say(en, zh string, values ...any) string {
+	if l == "zh" {
 		return fmt.Sprintf(zh, values...)
 	}
 	return fmt.Sprintf(en, values...)
 }
 
-func (t Timeline) table(caption string, heads ...string) terminal.Table {
+func (t Recorded) table(caption string, heads ...string) terminal.Table {
 	for i, head := range heads {
 		heads[i] = t.word(head)
 	}
@@ -66,7 +66,7 @@ func (t Timeline) table(caption string, heads ...string) terminal.Table {
 }
 
 // Requests returns a table of the picture's requests, in seconds since the picture's begin.
-func (t Timeline) Requests() terminal.Table {
+func (t Recorded) Requests() terminal.Table {
 	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
 	for _, task := range t.tasks {
 		sent, answered := "", ""
@@ -78,43 +78,15 @@ func (t Timeline) Requests() terminal.Table {
 	return table
 }
 
-// Events returns a table of the picture's faults, overlaps, missing releases, sales and writes.
-func (t Timeline) Events() terminal.Table {
-	table := t.table("What happened, times in seconds", "What", "Where", "From", "To")
-	for _, s := range t.spans {
-		table.Add(t.fault(s.What), s.Who, t.since(s.From), t.since(s.To))
-	}
-	for _, o := range t.overlaps {
-		table.Add(t.both(o), o.first.replica+", "+o.second.replica, t.since(o.from), t.since(o.to))
-	}
-	for _, task := range t.tasks {
-		for _, h := range task.holds {
-			if h.lapses() {
-				table.Add(t.say("the lease of %s ended, or its lock was lost", "%s 的租期结束，或锁已丢失", task.name), task.replica, t.since(h.lapse), t.since(h.to))
-			}
-			if h.ragged {
-				table.Add(t.say("no release by %s was recorded", "没有记录到 %s 释放锁", task.name), task.replica, t.since(h.from), "")
-			}
-		}
-	}
-	for _, s := range t.sales {
-		table.Add(t.say("%d sold so far", "至此卖出 %d", s.pieces), "", t.since(s.at), "")
-	}
-	for _, s := range t.taken {
-		table.Add(t.say("%d taken from stock", "库存减少 %d", s.pieces), "", t.since(s.at), "")
-	}
-	return table
-}
-
 // Left says how many requests the picture leaves out.
-func (t Timeline) Left() string {
+func (t Recorded) Left() string {
 	if t.left == 0 {
 		return ""
 	}
 	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
 }
 
-func (t Timeline) both(o overlap) string {
+func (t Recorded) both(o overlap) string {
 	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s did not write after that", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
 	if o.acted {
 		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s wrote after that", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
@@ -122,7 +94,7 @@ func (t Timeline) both(o overlap) string {
 	return t.say(en, zh, o.first.name, o.second.name)
 }
 
-func (t Timeline) steps(task *task) string {
+func (t Recorded) steps(task *task) string {
 	words := make([]string, len(task.events))
 	for i, e := range task.events {
 		words[i] = t.word(e.Step) + " " + t.since(e.At)
@@ -152,23 +124,25 @@ func fenceOf(e history.Event) int64 {
 	return 0
 }
 
-func (t Timeline) answer(task *task) string {
+func (t Recorded) answer(task *task) string {
 	if task.op == nil {
 		return t.word("no answer seen")
 	}
+	reason := map[string]string{"lost": "refused, the lock is lost", "fenced": "refused, its fence is old"}[task.op.Reason]
+	reason = cmp.Or(reason, strings.ReplaceAll(task.op.Reason, "_", " "))
 	words := map[history.Outcome]string{history.OK: "✓ ", history.Refused: "✗ ", history.Unknown: "? "}[task.op.Outcome] +
-		t.word(strings.ReplaceAll(task.op.Reason, "_", " "))
+		t.word(reason)
 	if task.op.HasRemaining {
 		words += t.say(", %d left", "，剩 %d", task.op.Remaining)
 	}
 	return words
 }
 
-func (t Timeline) title() string {
+func (t Recorded) title() string {
 	requests := len(t.tasks) + t.left
-	en := "Timeline of %s: %d requests in %.3f s"
+	en := "%s: %d requests in %.3f s"
 	if requests == 1 {
-		en = "Timeline of %s: %d request in %.3f s"
+		en = "%s: %d request in %.3f s"
 	}
-	return t.say(en, "%s 的时间线：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
+	return t.say(en, "%s：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
 }

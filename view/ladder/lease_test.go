@@ -1,4 +1,4 @@
-package timeline_test
+package ladder_test
 
 import (
 	"regexp"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"oversell/lab/history"
-	"oversell/view/timeline"
+	"oversell/view/ladder"
 )
 
 // TestCause checks the sentences that explain a run, and that the picture draws the end of a lease
@@ -43,7 +43,7 @@ func TestCause(t *testing.T) {
 		{"crash", crash, false, "A died while it held the lock, and nothing released it: B waited 8.005 s in vain.", "B 白等了 8.005 秒"},
 	}
 	for _, tt := range tests {
-		line := timeline.Of(tt.rec)
+		line := ladder.OfRecording(tt.rec)
 		if got := line.Cause(); !strings.Contains(got, tt.en) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.en)
 		}
@@ -65,32 +65,29 @@ func TestRenewals(t *testing.T) {
 			e.At += 1100 * ms
 		}
 	}
-	if got := timeline.Of(rec).Cause(); !strings.Contains(got, "The lease of A ended at 4.003 s") {
+	if got := ladder.OfRecording(rec).Cause(); !strings.Contains(got, "The lease of A ended at 4.003 s") {
 		t.Error(got)
 	}
 }
 
-// TestQuietTimesAreCompressed checks that an overlap of some milliseconds in a run of many seconds
-// is wide enough to be seen, and that the axis names the compressed times.
+// TestQuietTimesAreCompressed checks that the picture names the times in which nothing happens, and that
+// such a time takes no more room than a rung.
 func TestQuietTimesAreCompressed(t *testing.T) {
 	rec := recordingOf(t,
 		"0 replica-1 o1 asked", "3 replica-1 o1 granted", "4 replica-1 o1 writing", "20 replica-2 o2 asked",
 		"3010 replica-2 o2 granted", "3012 replica-2 o2 written", "3015 replica-2 o2 released", "11000 replica-1 o1 written", "11005 replica-1 o1 released",
 	)
 	svg := inline(t, rec)
-	for _, want := range []string{"⋯ 2.97s ⋯", "⋯ 7.96s ⋯"} {
+	for _, want := range []string{"⋯ 2.99 s", "⋯ 7.99 s"} {
 		if !strings.Contains(svg, want) {
-			t.Errorf("no break %q", want)
+			t.Errorf("no gap %q", want)
 		}
 	}
-	box := regexp.MustCompile(`class="both acted"[^>]* width="([0-9.]+)%"`).FindStringSubmatch(svg)
-	if box == nil {
-		t.Fatal("no overlap")
-	}
-	if width, _ := strconv.ParseFloat(box[1], 64); width < 4 {
-		t.Errorf("the overlap has %v %% of the width", width)
+	height := regexp.MustCompile(`height="([0-9]+)"`).FindStringSubmatch(svg)
+	if n, err := strconv.Atoi(height[1]); err != nil || n > 400 {
+		t.Errorf("the picture is %d pixels high", n)
 	}
 	if dense := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 granted", "2 replica-1 o1 released"); strings.Contains(inline(t, dense), "⋯") {
-		t.Error("a short recording has a break")
+		t.Error("a short recording has a gap")
 	}
 }

@@ -1,34 +1,35 @@
-// Package timeline draws a recording: a lane for each replica, and a row for each request with its
-// waits, holds and writes. It gives no verdict: package check finds the overlaps.
-package timeline
+package ladder
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"oversell/lab/check"
 	"oversell/lab/history"
 )
 
-const mostTasks = 12
+// mostTasks is the number of clients that a page has room for.
+const mostTasks = 6
 
-// Timeline is a recording that is ready to be drawn.
-type Timeline struct {
+// violation is the end of the id of the rung with the first violation.
+const violation = "violation"
+
+// Recorded is a recording that is ready to be drawn and explained. It gives no verdict: package check
+// finds the overlaps.
+type Recorded struct {
 	strategy string
-	lang     string
-	from, to time.Duration // the part of the recording that the picture shows
+	lang
+	from, to time.Duration
+	initial  int // pieces in stock at the start; 0 if it is not known
 	tasks    []*task
-	left     int // number of tasks without a row
+	left     int // number of tasks without a column
 	spans    []history.Span
 	overlaps []overlap
 	sales    []sale
-	taken    []sale // pieces taken from the row
-	bare     bool   // the picture has no legend
-	scale    []segment
+	taken    []sale // pieces taken from the stock
 }
 
 // overlap is a time in which two tasks held the same key.
@@ -44,9 +45,9 @@ type sale struct {
 	pieces int
 }
 
-// Of returns the timeline of one key's recording. Requests are A, B, C in order of first steps.
-func Of(rec history.Recording) Timeline {
-	t := Timeline{spans: rec.Spans, strategy: strategyOf(rec)}
+// OfRecording returns one key's recording. Requests are A, B, C in order of first steps.
+func OfRecording(rec history.Recording) Recorded {
+	t := Recorded{spans: rec.Spans, strategy: strategyOf(rec), initial: rec.Stock}
 	t.from, t.to = extent(rec)
 	all := tasksOf(rec, t.to)
 	t.tasks = mostTelling(all)
@@ -58,44 +59,21 @@ func Of(rec history.Recording) Timeline {
 		t.taken = takenBy(all, rec.Stock)
 	}
 	t.findLapses(rec)
-	t.scale = scaleOf(t.moments())
-	t.to = t.scale[len(t.scale)-1].to
+	t.to += time.Millisecond // the last answer has an effect
 	return t
 }
 
-// In returns the timeline with its words in a language: en or zh.
-func (t Timeline) In(lang string) Timeline {
-	t.lang = lang
+// In returns the recording with its words in a language: en or zh.
+func (t Recorded) In(language string) Recorded {
+	t.lang = lang(language)
 	return t
 }
 
-// Inline returns the picture for a page with Style in its head. The id must be unique in that page.
-func (t Timeline) Inline(id string) (template.HTML, error) {
-	var svg strings.Builder
-	if err := pictures().Execute(&svg, t.draw(id)); err != nil {
-		return "", fmt.Errorf("draw the timeline: %w", err)
-	}
-	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
-}
-
-// WithoutLegend returns the timeline for a page with several pictures and one Legend.
-func (t Timeline) WithoutLegend() Timeline {
-	t.bare = true
-	return t
-}
-
-// Legend returns the legend of all pictures on a page in a language, en or zh.
-func Legend(lang string) (template.HTML, error) {
-	d := drawing{ID: "legend", timeline: Timeline{lang: lang}, Ragged: true, Both: true, Lapsed: true}
-	var svg strings.Builder
-	if err := pictures().ExecuteTemplate(&svg, "legend", d); err != nil {
-		return "", fmt.Errorf("draw the legend: %w", err)
-	}
-	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
-}
+// Inline returns the picture, as Ladder.Inline does.
+func (t Recorded) Inline(id string) (template.HTML, error) { return t.Ladder().Inline(id) }
 
 // Empty reports whether there is nothing to draw.
-func (t Timeline) Empty() bool { return len(t.tasks) == 0 && len(t.spans) == 0 }
+func (t Recorded) Empty() bool { return len(t.tasks) == 0 && len(t.spans) == 0 }
 
 func strategyOf(rec history.Recording) string {
 	switch {
@@ -127,7 +105,7 @@ func extent(rec history.Recording) (from, to time.Duration) {
 	return from, max(to, from+time.Millisecond)
 }
 
-func (t Timeline) overlapsOf(rec history.Recording) []overlap {
+func (t Recorded) overlapsOf(rec history.Recording) []overlap {
 	var all []overlap
 	for _, o := range check.Exclusion(rec).Overlaps {
 		// A release is reported shortly after it happened, so a very short overlap may not be real.
@@ -142,7 +120,7 @@ func (t Timeline) overlapsOf(rec history.Recording) []overlap {
 	return all
 }
 
-func (t Timeline) task(h *check.Hold) *task {
+func (t Recorded) task(h *check.Hold) *task {
 	for _, task := range t.tasks {
 		if task.owner == h.Owner && task.replica == h.Replica {
 			return task
@@ -151,9 +129,9 @@ func (t Timeline) task(h *check.Hold) *task {
 	return nil
 }
 
-// Violation returns the first harmful overlap or lost update: its position from the left of the
-// picture, such as 43.2%, its time in seconds, and a sentence. If there is none, all are empty.
-func (t Timeline) Violation() (place, second, words string) {
+// Violation returns the first harmful overlap or lost update: the end of the id of its rung, its time in
+// seconds, and a sentence. If there is none, all are empty.
+func (t Recorded) Violation() (place, second, words string) {
 	at := t.to + 1
 	for _, o := range t.overlaps {
 		if o.acted && o.from < at {
@@ -168,19 +146,19 @@ func (t Timeline) Violation() (place, second, words string) {
 	if words == "" {
 		return "", "", ""
 	}
-	return t.at(at), t.since(at), words
+	return violation, t.since(at), words
 }
 
 // Fault returns the first fault of a server, in the form of Violation.
-func (t Timeline) Fault() (place, second, words string) {
+func (t Recorded) Fault() (place, second, words string) {
 	if len(t.spans) == 0 {
 		return "", "", ""
 	}
 	s := slices.MinFunc(t.spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
-	return t.at(s.From), t.since(s.From), s.Who + ": " + t.fault(s.What)
+	return "fault", t.since(s.From), s.Who + ": " + t.fault(s.What)
 }
 
 // since returns the time from the begin of the picture to at, in seconds.
-func (t Timeline) since(at time.Duration) string { return seconds(at - t.from) }
+func (t Recorded) since(at time.Duration) string { return seconds(at - t.from) }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

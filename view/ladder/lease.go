@@ -1,4 +1,4 @@
-package timeline
+package ladder
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func (s stretch) lapses() bool { return s.lapse > 0 && s.lapse < s.to }
 
 // findLapses sets the time at which each holder's lease ended. No step reports it: it follows from
 // the grant, the lease, the fault that prevents renewals, and the grant to the next holder.
-func (t Timeline) findLapses(rec history.Recording) {
+func (t Recorded) findLapses(rec history.Recording) {
 	if rec.Lease == 0 {
 		return
 	}
@@ -33,7 +33,7 @@ func (t Timeline) findLapses(rec history.Recording) {
 
 // leaseEnd returns when the lease ends by its length. It returns 0 if the lease is renewed until the
 // release.
-func (t Timeline) leaseEnd(holder *task, h stretch, rec history.Recording) time.Duration {
+func (t Recorded) leaseEnd(holder *task, h stretch, rec history.Recording) time.Duration {
 	if !rec.Renews {
 		return h.from + rec.Lease
 	}
@@ -47,7 +47,7 @@ func (t Timeline) leaseEnd(holder *task, h stretch, rec history.Recording) time.
 }
 
 // silencing returns the fault that prevents the holder from renewing its lease.
-func (t Timeline) silencing(holder *task, h stretch) (history.Span, bool) {
+func (t Recorded) silencing(holder *task, h stretch) (history.Span, bool) {
 	for _, s := range t.spans {
 		silent := strings.HasPrefix(s.What, "stop") || strings.HasPrefix(s.What, "kill") || strings.HasPrefix(s.What, "cut from")
 		if s.Who == holder.replica && silent && s.From >= h.from && s.From < h.to {
@@ -58,7 +58,7 @@ func (t Timeline) silencing(holder *task, h stretch) (history.Span, bool) {
 }
 
 // nextGrant returns when another request acquired the lock during the hold.
-func (t Timeline) nextGrant(holder *task, h stretch) (time.Duration, bool) {
+func (t Recorded) nextGrant(holder *task, h stretch) (time.Duration, bool) {
 	for _, o := range t.overlaps {
 		if o.first == holder && h.from <= o.from && o.from < h.to {
 			return o.from, true
