@@ -109,7 +109,7 @@ func TestBreakFilter(t *testing.T) {
 		accessible(t, tab, axe(t), "the whole matrix")
 	}
 	pictures(t, tab, "break-all")
-	do(t, tab, press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"))
+	do(t, tab, press(`.language button[value=zh]`), reads(`h1`, "哪种故障会破坏哪把锁"), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery)) // the page is long
 	if chinese := readGrid(t, tab); !strings.Contains(chinese.Search, "all=on") || chinese.Rows < 60 {
 		t.Errorf("the Chinese page has lost the filter: %+v", chinese)
 	}
