@@ -19,7 +19,7 @@ var (
 	han  = regexp.MustCompile(`\p{Han}`)
 	word = regexp.MustCompile(`[A-Za-z]{2,}`)
 	// names are the same in both languages: files, options, servers, libraries, units, and English.
-	names = regexp.MustCompile(`(?i)\S+\.(go|lua)\b|--\w+|\d+ms\b|\b(replica-\d|oversell|English|MySQL|MariaDB|Redis|Redisson|Redlock|ZooKeeper|Curator|etcd|Go|JSON|CSV|JTL|HTML|ms|p50|p99)\b`)
+	names = regexp.MustCompile(`(?i)\S+\.(go|lua)\b|--\w+|\d+ms\b|\b(replica-\d|oversell|English|nginx|db_stock|count|MySQL|MariaDB|Redis|Redisson|Redlock|ZooKeeper|Curator|etcd|Go|JSON|CSV|JTL|HTML|ms|p50|p99)\b`)
 )
 
 // inChinese checks that a Chinese browser gets no text in English. Code, ids and names are the same in
