@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
@@ -69,6 +70,13 @@ func (g *commandGate) Pipe(stub *toxics.ToxicStub) {
 		}
 		g.forward(a, stub)
 		if a.ended && !a.held {
+			if g.seen() { // PostgreSQL undoes a command whose client is gone before its answer
+				select {
+				case <-stub.Interrupt:
+					return
+				case <-time.After(time.Second):
+				}
+			}
 			stub.Close()
 			return
 		}

@@ -1,6 +1,12 @@
 package rig
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
 
 // TestCommands checks which messages count as a lock's commands, for each protocol.
 func TestCommands(t *testing.T) {
@@ -41,5 +47,25 @@ func TestCommands(t *testing.T) {
 		if length, name := protocolOf(test.server)([]byte(test.data)); length != test.length || name != test.name {
 			t.Errorf("%s, %q: %d %q, want %d %q", test.server, test.data, length, name, test.length, test.name)
 		}
+	}
+}
+
+// TestDeliveryWithoutClient delivers a command whose client has closed the connection: the server has time to carry it
+// out before the connection ends, as with a command that is late on a network.
+func TestDeliveryWithoutClient(t *testing.T) {
+	t.Parallel()
+	input, output := make(chan *stream.StreamChunk), make(chan *stream.StreamChunk, 1)
+	stub, held := toxics.NewToxicStub(input, output), &HeldCommand{&commandGate{Server: "redis-1", Nth: 1}}
+	stub.State = new(arriving)
+	go held.gate.Pipe(stub)
+	input <- &stream.StreamChunk{Data: []byte("*1\r\n$3\r\nDEL\r\n")}
+	close(input)
+	<-held.Held()
+	held.Deliver()
+	<-output
+	select {
+	case <-output:
+		t.Error("the connection ends with its last command")
+	case <-time.After(100 * time.Millisecond): // the connection shows that it has ended only in this time
 	}
 }
