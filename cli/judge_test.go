@@ -92,6 +92,7 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"crash-between", base, "setnx-expire", "stalled"},
 		{"late-release", base, "get-then-del", "broken"},
 		{"late-answer", base + ",loss_notice", "lease-from-answer", "broken"},
+		{"late-answer", base + ",loss_notice,majority", "lease-from-answer", "broken"}, // half a second to each server
 		{"client-clocks", base, "", "safe"},
 		{"client-clocks", base, "client-time", "broken"},
 		{"dead-waiter", base + ",renewal,fairness", "", "safe"},

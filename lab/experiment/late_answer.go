@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"time"
 
 	"oversell/api"
 	"oversell/lab/fault"
@@ -28,7 +29,7 @@ func lateAnswer() Experiment {
 // delayAnswer delays the answer to the nth command and holds back the next, until the holder has its lock: then the run
 // has a verdict. An acquisition may have several commands.
 func (h *heldCommands) delayAnswer(ctx context.Context, r *round) (fault.Heal, error) {
-	const delay = 2 * Lease / 3
+	delay := 2 * Lease / 3 / time.Duration(h.nth) // a driver has many answers for a command, or a short time-out
 	links := r.lockLinks(holder)
 	for _, link := range links {
 		if err := link.Delay(delay); err != nil {
