@@ -90,6 +90,7 @@ func TestHazardsOnTrial(t *testing.T) {
 		{"crash-between,late-release,late-answer", base + ",loss_notice", "", "safe"},
 		{"partition,minority-loss,majority-loss", base + ",majority", "", "safe"},
 		{"crash-between", base, "setnx-expire", "stalled"},
+		{"crash", base + ",renewal,wake", "waits-for-message", "stalled"},
 		{"late-release", base, "get-then-del", "broken"},
 		{"late-answer", base + ",loss_notice", "lease-from-answer", "broken"},
 		{"late-answer", base + ",loss_notice,majority", "lease-from-answer", "broken"}, // half a second to each server

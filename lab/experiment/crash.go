@@ -15,7 +15,7 @@ func crash() Experiment {
 			if p.stopped[holder] == "" { // it had sold before, and its process died with nothing to lose
 				return neverStopped()
 			}
-			return mustSell(late, contender)(p)
+			return mustSellInTime(late)(p)
 		},
 	}
 }

@@ -12,8 +12,8 @@ func crashBetween() Experiment {
 		perform: eachCommand(2, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.kill
 			e.judge = func(p *participant) *finding {
-				return mustSell(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-					"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)), contender)(p)
+				return mustSellInTime(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
+					"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)))(p)
 			}
 		}),
 	}

@@ -428,6 +428,17 @@ func mustSell(f *finding, parts ...int) func(*participant) *finding {
 	}
 }
 
+// mustSellInTime returns a judge as mustSell does, for a contender that waits for grantBound. A grant at the end of its
+// wait is a last try: nothing woke it.
+func mustSellInTime(f *finding) func(*participant) *finding {
+	return func(p *participant) *finding {
+		if p.ops[contender].Waited >= grantBound {
+			return f
+		}
+		return mustSell(f, contender)(p)
+	}
+}
+
 // nextGrant returns the milliseconds from the fault until another owner got the lock, or 0.
 func nextGrant(events []history.Event, holder string, since time.Duration) float64 {
 	for _, e := range events {

@@ -13,8 +13,8 @@ func releaseReply() Experiment {
 		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = held.loseReply
 			e.judge = func(p *participant) *finding {
-				return mustSell(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
-					"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)), contender)(p)
+				return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
+					"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)))(p)
 			}
 		}),
 	}
