@@ -123,16 +123,18 @@ func TestHazardsOnTrial(t *testing.T) {
 	}
 }
 
-// TestContractFindsFlaws checks that a contract names a flaw. TestJudgeFlaws has more of them.
+// TestContractFindsFlaws checks that a contract names flaws. TestJudgeFlaws has more of them.
 func TestContractFindsFlaws(t *testing.T) {
 	t.Parallel()
 	lock, err := filepath.Abs("testdata/grade/lock.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request", "process-token")
-	if status != 1 || !strings.Contains(text, "✗ same-process") {
-		t.Errorf("status %d:\n%s", status, text)
+	for flaw, check := range map[string]string{"process-token": "same-process", "deletes-expired": "lease-length", "stripes": "names"} {
+		text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request", flaw)
+		if status != 1 || !strings.Contains(text, "✗ "+check) {
+			t.Errorf("%s: status %d:\n%s", flaw, status, text)
+		}
 	}
 }
 
@@ -149,6 +151,8 @@ func TestJudgeFlaws(t *testing.T) {
 	flawed := append(wrongLocks(),
 		submission{"", base, "client-time", []string{"client-clocks"}},
 		submission{"", base + ",renewal,fairness", "keeps-the-dead", []string{"dead-waiter"}},
+		submission{"", base, "deletes-expired", []string{"lease-length"}},
+		submission{"", base, "stripes", []string{"names"}},
 		submission{"", base, "process-token", []string{"same-process"}},
 		submission{"", base, "cuts-lease", []string{"lease-length"}},
 		submission{"", base, "ignores-case", []string{"names"}},

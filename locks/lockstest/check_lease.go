@@ -83,7 +83,31 @@ func leaseLength(t *trial) {
 		}
 		next.mustRelease()
 		_ = h.release()
+		t.takeOver(r)
 	}
+}
+
+// takeOver lets many requests wait for the end of one lease: at most one of them acquires the lock. A lock that looks
+// for an expired entry, and then deletes it in a second step, deletes the one of the first who took it over.
+func (t *trial) takeOver(r locks.Request) {
+	all := t.participants(3, t.Workers.Lease)
+	r.Key = t.newKey()
+	h := all[0].acquire("acquire", r)
+	waiters := make([]*call, 24)
+	for i := range waiters {
+		waiters[i] = all[i%3].begin(t.long(r.Key, fmt.Sprintf("waiter-%d", i), 2*r.Lease))
+	}
+	granted := 0
+	for i, c := range waiters {
+		if all[i%3].await(c).err() == nil {
+			granted++
+			defer heldLock{participant: all[i%3], call: c}.release()
+		}
+	}
+	if granted > 1 {
+		fail("%d of the requests that waited for the end of one lease hold the lock", granted)
+	}
+	_ = h.release()
 }
 
 // sameProcess lets a lease end with both requests in one process, which may have one token for all its requests. A

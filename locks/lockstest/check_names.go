@@ -40,8 +40,8 @@ func names(t *trial) {
 	mine.holdAll(key)
 }
 
-// holdAll acquires many keys at once. A lock that maps its keys to a few stripes grants only some of them. A lock in
-// a database may need a connection for each, so there it holds fewer, still enough for a few hundred stripes.
+// holdAll acquires many keys at once. A lock that maps its keys to a few stripes grants only some of them, but
+// a simple hash may spread names that count up. A lock in a database may need a connection for each, so there it holds fewer, still enough for a few hundred stripes.
 func (p participant) holdAll(key string) {
 	count := 1000
 	for _, backend := range p.Card.Backends[min(1, len(p.Card.Backends)-1):] {
@@ -51,7 +51,7 @@ func (p participant) holdAll(key string) {
 	}
 	calls := make([]*call, count)
 	for i := range calls {
-		calls[i] = p.begin(p.long(fmt.Sprintf("%s-%d", key, i), "holder", p.Timeout))
+		calls[i] = p.begin(p.long(fmt.Sprintf("%s-%d", key, uint32(i)*2654435761), "holder", p.Timeout))
 	}
 	blocked := 0
 	for _, c := range calls {

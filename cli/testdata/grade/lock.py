@@ -3,7 +3,7 @@
 
 The features are capabilities of docs/adapter.md, wake (a release wakes one waiter), majority (three
 of five Redis) and hashed (the name in Redis is a hash of the key). Without a flaw, the lock is right. A flaw is one mistake; the test lists all of them."""
-import hashlib, json, os, socket, sys, threading, time, urllib.parse, uuid
+import hashlib, json, os, socket, sys, threading, time, urllib.parse, uuid, zlib
 
 FEATURES = sys.argv[1].split(",")
 FLAW = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -72,7 +72,7 @@ RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call(
 
 
 def named(key):
-    key = key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else key
+    key = key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else str(zlib.crc32(key.encode()) % 16384) if FLAW == "stripes" else key
     return hashlib.md5(key.encode()).hexdigest() if "hashed" in FEATURES else key
 
 
@@ -163,7 +163,7 @@ class Lock:
 
     def try_once(self):
         sent = time.monotonic()
-        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock", "client-time"):
+        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock", "client-time", "deletes-expired"):
             won = self.try_wrong()
         else:
             fair = int(FAIR and FLAW != "unfair")
@@ -193,6 +193,11 @@ class Lock:
             return not redis("EXISTS", lock) and redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
         if FLAW == "client-time":  # the same in one step, with a right clock on one machine
             return redis("EVAL", TIMED, 1, lock, self.token, time.time(), time.time() + self.lease / 1000) == 1
+        if FLAW == "deletes-expired":  # who reads an old deadline deletes the lock, also one that is new by then
+            deadline = redis("HGET", lock, "deadline")
+            if deadline and float(deadline) < time.time():
+                redis("DEL", lock)
+            return redis("HSETNX", lock, "deadline", time.time() + self.lease / 1000) == 1 and redis("HSET", lock, "id", self.token, "count", 1) >= 0
         if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) > time.time() + SKEW:
