@@ -83,19 +83,21 @@ func leaseLength(t *trial) {
 		}
 		next.mustRelease()
 		_ = h.release()
-		t.takeOver(r)
+	}
+	for range 4 {
+		t.takeOver(900 * time.Millisecond)
 	}
 }
 
 // takeOver lets many requests wait for the end of one lease: at most one of them acquires the lock. A lock that looks
 // for an expired entry, and then deletes it in a second step, deletes the one of the first who took it over.
-func (t *trial) takeOver(r locks.Request) {
-	all := t.participants(3, t.Workers.Lease)
-	r.Key = t.newKey()
+func (t *trial) takeOver(lease time.Duration) {
+	all, r := t.participants(3, t.Workers.Lease), t.short(t.newKey(), "holder")
+	r.Lease, r.NoRenew = lease, t.Card.Renews
 	h := all[0].acquire("acquire", r)
 	waiters := make([]*call, 24)
 	for i := range waiters {
-		waiters[i] = all[i%3].begin(t.long(r.Key, fmt.Sprintf("waiter-%d", i), 2*r.Lease))
+		waiters[i] = all[i%3].begin(t.long(r.Key, fmt.Sprintf("waiter-%d", i), 2*lease))
 	}
 	granted := 0
 	for i, c := range waiters {
