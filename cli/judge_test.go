@@ -130,8 +130,10 @@ func TestContractFindsFlaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flaw, check := range map[string]string{"process-token": "same-process", "deletes-expired": "lease-length", "stripes": "names"} {
-		text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request", flaw)
+	for flaw, check := range map[string]string{
+		"process-token": "same-process", "deletes-expired": "lease-length", "stripes": "names", "deletes-by-pattern": "names", "early-fence": "fence",
+	} {
+		text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request"+map[bool]string{true: ",loss_notice,fence"}[check == "fence"], flaw)
 		if status != 1 || !strings.Contains(text, "✗ "+check) {
 			t.Errorf("%s: status %d:\n%s", flaw, status, text)
 		}
@@ -153,6 +155,7 @@ func TestJudgeFlaws(t *testing.T) {
 		submission{"", base + ",renewal,fairness", "keeps-the-dead", []string{"dead-waiter"}},
 		submission{"", base, "deletes-expired", []string{"lease-length"}},
 		submission{"", base, "stripes", []string{"names"}},
+		submission{"", base + ",loss_notice,fence", "early-fence", []string{"fence"}},
 		submission{"", base, "process-token", []string{"same-process"}},
 		submission{"", base, "cuts-lease", []string{"lease-length"}},
 		submission{"", base, "ignores-case", []string{"names"}},

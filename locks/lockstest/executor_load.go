@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -55,7 +54,7 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 		r.Owner = owner
 		h, err := l.Acquire(ctx, r)
 		if err == nil {
-			err = errors.Join(criticalSection(c.Dir, owner), h.Release(ctx))
+			err = errors.Join(criticalSection(c.Dir, owner, r.Fenced, h.Fence()), h.Release(ctx))
 		}
 		if err != nil {
 			failed <- err
@@ -72,8 +71,9 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 
 const markerFile, counterFile = "inside", "counter"
 
-// criticalSection increments the counter, or fails if another task has created the marker file.
-func criticalSection(dir, owner string) error {
+// criticalSection increments the counter, and writes the fence beside it. It fails if another task has created the
+// marker file, or if the fence is not above the one before it.
+func criticalSection(dir, owner string, fenced bool, fence int64) error {
 	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
 	if err := createMarker(marker, owner); err != nil {
 		return err
@@ -82,9 +82,13 @@ func criticalSection(dir, owner string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	n, _ := strconv.Atoi(string(text))
+	n, last := 0, int64(0)
+	_, _ = fmt.Sscan(string(text), &n, &last)
+	if fenced && fence <= last {
+		return fmt.Errorf("grant %d has fence %d, and the one before it has %d", n+1, fence, last)
+	}
 	time.Sleep(time.Millisecond)
-	if err := os.WriteFile(counter, []byte(strconv.Itoa(n+1)), 0o600); err != nil {
+	if err := os.WriteFile(counter, fmt.Appendf(nil, "%d %d", n+1, fence), 0o600); err != nil {
 		return err
 	}
 	return os.Remove(marker)

@@ -211,6 +211,7 @@ class Lock:
     def acquire(self, wait_ms):
         if FLAW == "blocks-at-0":
             wait_ms = wait_ms or 60000
+        early = redis("INCR", self.keys[2]) if FLAW == "early-fence" else 0
         end = time.monotonic() + (wait_ms / 2 if FLAW == "gives-up-early" else wait_ms) / 1000
         won = self.try_once()
         while not won and not (self.over.is_set() and FLAW != "ignores-cancel") and (time.monotonic() < end or FLAW == "waits-for-ever"):
@@ -219,6 +220,7 @@ class Lock:
                 say({"id": self.id, "answer": "queued"})
             self.pause(end)
             won = self.try_once()
+        self.fence = early or self.fence
         if won and self.over.is_set() and FLAW == "cancel-leaves-lock":
             return False
         if not won and FAIR:
@@ -316,6 +318,8 @@ class Lock:
         if FLAW == "deletes-foreign-lock":
             self.released = True
             return redis("DEL", self.keys[0]) == 1
+        if FLAW == "deletes-by-pattern":
+            return self.script(RELEASE) == 1 and all(redis("DEL", key) for key in redis("KEYS", self.keys[0] + "?*"))
         if FLAW == "get-then-del":
             self.released = True
             return redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
