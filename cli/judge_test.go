@@ -130,10 +130,12 @@ func TestContractFindsFlaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flaw, check := range map[string]string{
-		"process-token": "same-process", "deletes-expired": "lease-length", "stripes": "names", "deletes-by-pattern": "names", "early-fence": "fence",
+	for flaw, names := range map[string]string{
+		"process-token": "same-process", "deletes-expired": "lease-length", "stripes": "names", "deletes-by-pattern": "names",
+		"early-fence": "fence with loss_notice,fence", "barging": "order with renewal,fairness", "listens-late": "release with renewal,wake",
 	} {
-		text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request"+map[bool]string{true: ",loss_notice,fence"}[check == "fence"], flaw)
+		check, features, _ := strings.Cut(names, " with ")
+		text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request,"+features, flaw)
 		if status != 1 || !strings.Contains(text, "✗ "+check) {
 			t.Errorf("%s: status %d:\n%s", flaw, status, text)
 		}
@@ -156,6 +158,8 @@ func TestJudgeFlaws(t *testing.T) {
 		submission{"", base, "deletes-expired", []string{"lease-length"}},
 		submission{"", base, "stripes", []string{"names"}},
 		submission{"", base + ",loss_notice,fence", "early-fence", []string{"fence"}},
+		submission{"", base + ",renewal,fairness", "barging", []string{"order"}},
+		submission{"", base + ",renewal,wake", "listens-late", []string{"release"}},
 		submission{"", base, "process-token", []string{"same-process"}},
 		submission{"", base, "cuts-lease", []string{"lease-length"}},
 		submission{"", base, "ignores-case", []string{"names"}},

@@ -28,6 +28,9 @@ func inOrder(t *trial) {
 			}
 		}
 		h.mustRelease()
+		if i%5 == 0 && i+1 < waiters {
+			of(i).mustNotAcquire("although others wait", key, fmt.Sprintf("newcomer-%d", i))
+		}
 		waiter := fmt.Sprintf("waiter %d of %d, which is next", i+1, waiters)
 		must(waiter, of(i).awaitSoon(waiter, c).err())
 		h = heldLock{participant: of(i), call: c}

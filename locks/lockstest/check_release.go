@@ -1,5 +1,11 @@
 package lockstest
 
+import (
+	"time"
+
+	"oversell/locks"
+)
+
 func release(t *trial) {
 	mine, other, key := t.pair()
 	h := mine.acquire("acquire", t.long(key, "owner", 0))
@@ -21,4 +27,19 @@ func release(t *trial) {
 	second.mustRelease()
 	must("a waiter, after the release", mine.awaitSoon("a waiter, after the release", waiter).err())
 	heldLock{participant: mine, call: waiter}.mustRelease()
+	mine.awaitReleases(other, key)
+}
+
+// awaitReleases waits for a lock that is released meanwhile, each time a little later: a waiter that has tried, and
+// does not listen yet, must not miss the release.
+func (p participant) awaitReleases(other participant, key string) {
+	end := time.Now().Add(p.Timeout / 2)
+	for later := time.Duration(0); later < 15*time.Millisecond && time.Now().Before(end); later += time.Millisecond / 2 {
+		h := other.acquire("acquire", p.long(key, "holder", p.Timeout))
+		waiter := p.begin(p.long(key, "waiter", p.Workers.Lease))
+		must("hold the lock", locks.Work(p.ctx, later))
+		h.mustRelease()
+		must("a waiter that began shortly before the release", p.awaitSoon("a waiter that began shortly before the release", waiter).err())
+		heldLock{participant: p, call: waiter}.mustRelease()
+	}
 }

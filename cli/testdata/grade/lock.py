@@ -167,6 +167,9 @@ class Lock:
             won = self.try_wrong()
         else:
             fair = int(FAIR and FLAW != "unfair")
+            if FLAW == "barging" and not self.queued and self.script(ACQUIRE, self.lease, 0, 0, 0):
+                self.lasts(sent)
+                return True
             won = self.on_all(lambda node: self.take(self.script(ACQUIRE, self.lease, int(REENTRY and FLAW != "waits-for-itself"), fair, int(FENCE), node=node))) >= QUORUM
         self.lasts(sent)
         if won and MAJORITY and time.monotonic() >= self.until:
@@ -237,6 +240,9 @@ class Lock:
             return
         left = redis("PTTL", self.keys[0])
         rest = min(end - time.monotonic(), 3600 if FLAW == "waits-for-message" else left / 1000 + 0.01 if left > 0 else 0)
+        if FLAW == "listens-late":
+            time.sleep(0.02)
+            redis("DEL", self.keys[3])
         if rest > 0 and not self.over.is_set():
             try:
                 redis("BLPOP", self.keys[3], "%.3f" % rest, using=self.blocked)
