@@ -21,7 +21,7 @@ func TestFlaws(t *testing.T) {
 		only        []string // the only checks to run, if other checks take minutes with the flaw
 	}{
 		{flaw: excludesNothing, caught: []string{
-			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "expiry", "renewal", "no-renewal", "names", "lease-length",
+			"exclusion-across", "time-out", "cancellation", "release", "re-entry", "fence", "expiry", "renewal", "no-renewal", "names", "lease-length",
 		}, may: []string{"clean-up", "storm"}},
 		{flaw: letsAllIn, caught: []string{"exclusion"}, only: []string{"exclusion"}},
 		{flaw: onlyThisProcess, caught: []string{
