@@ -72,7 +72,7 @@ func contend(ctx context.Context, c command, l locks.Locker) error {
 const markerFile, counterFile = "inside", "counter"
 
 // criticalSection increments the counter, and writes the fence beside it. It fails if another task has created the
-// marker file, or if the fence is not above the one before it.
+// marker file, or if the fence is below the one before it.
 func criticalSection(dir, owner string, fenced bool, fence int64) error {
 	marker, counter := filepath.Join(dir, markerFile), filepath.Join(dir, counterFile)
 	if err := createMarker(marker, owner); err != nil {
@@ -84,14 +84,12 @@ func criticalSection(dir, owner string, fenced bool, fence int64) error {
 	}
 	n, last := 0, int64(0)
 	_, _ = fmt.Sscan(string(text), &n, &last)
-	if fenced && fence <= last {
-		return fmt.Errorf("grant %d has fence %d, and the one before it has %d", n+1, fence, last)
-	}
 	time.Sleep(time.Millisecond)
-	if err := os.WriteFile(counter, fmt.Appendf(nil, "%d %d", n+1, fence), 0o600); err != nil {
-		return err
+	err = os.WriteFile(counter, fmt.Appendf(nil, "%d %d", n+1, fence), 0o600)
+	if fenced && fence < last { // it may be the same if a process passes its lock on
+		err = errors.Join(err, fmt.Errorf("grant %d has fence %d, and the one before it has %d", n+1, fence, last))
 	}
-	return os.Remove(marker)
+	return errors.Join(err, os.Remove(marker))
 }
 
 func createMarker(marker, owner string) error {
