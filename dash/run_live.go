@@ -135,7 +135,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 // sample reads the stock in the background, so that a slow database does not delay the progress.
 func (w *watch) sample(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.readStock(ctx)
+		w.readStock(ctx, time.Second)
 		select {
 		case <-ctx.Done():
 		case <-time.After(w.now.interval()):
@@ -148,8 +148,8 @@ func (s *series) interval() time.Duration {
 	return max(shortInterval, time.Since(s.start)/pointsInTime)
 }
 
-func (w *watch) readStock(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+func (w *watch) readStock(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	sold := int(w.live.sold.Load())
 	nginx := api.Client{Base: w.plan.Target, HTTP: w.runs.s.catalogue.nginx.HTTP}
@@ -173,7 +173,7 @@ func (w *watch) Progress(p load.Progress) {
 	l.sold.Store(int64(sold))
 	if p.Done == p.Total {
 		w.stopSampling() // the last point must include all sales
-		w.readStock(w.runs.s.lifetime)
+		w.readStock(w.runs.s.lifetime, 10*time.Second)
 	}
 	now := time.Now()
 	if now.Sub(l.last) < every && p.Done < p.Total {
