@@ -103,7 +103,7 @@ func (t *trial) takeOver(lease time.Duration) {
 	for i, c := range waiters {
 		if all[i%3].await(c).err() == nil {
 			granted++
-			defer heldLock{participant: all[i%3], call: c}.release()
+			defer func() { _ = heldLock{participant: all[i%3], call: c}.release() }()
 		}
 	}
 	if granted > 1 {

@@ -53,7 +53,7 @@ func names(t *trial) {
 func (p participant) holdAll(key string, count int) {
 	calls := make([]*call, count)
 	request := func(i int) locks.Request {
-		return p.long(fmt.Sprintf("%s-%d", key, uint32(i)*2654435761), "holder", p.Timeout)
+		return p.long(fmt.Sprintf("%s-%d", key, i*2654435761%(1<<32)), "holder", p.Timeout)
 	}
 	for i := range calls {
 		calls[i] = p.begin(request(i))
