@@ -199,6 +199,7 @@ class Lock:
         if FLAW == "deletes-expired":  # who reads an old deadline deletes the lock, also one that is new by then
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) < time.time():
+                time.sleep(0.05)  # so that another one surely takes it over meanwhile
                 redis("DEL", lock)
             return redis("HSETNX", lock, "deadline", time.time() + self.lease / 1000) == 1 and redis("HSET", lock, "id", self.token, "count", 1) >= 0
         if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
