@@ -144,6 +144,7 @@ func TestPredict(t *testing.T) {
 	}
 	do(t, tab, tabTo(`[value=survives]`), keys(kb.Enter), reads(`.verdict`, "redis is broken"), reads(`.verdict`, "Your prediction was wrong"),
 		visible(`.verdict`), visible(`#film`), reads(`#result`, "What to look for: two holders"))
+	steady(t, tab)
 	pictures(t, tab, "predicted")
 	do(t, tab, press(`[data-matrix]`), chromedp.WaitReady(`#hide:checked`, chromedp.ByQuery))
 }

@@ -72,6 +72,7 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 		}
 		inView(t, teacher, box+" [data-verdict]", "light")
 	}
+	steady(t, pages[0])
 	if en.Name == "01-overselling" { // the explanation has the figures of this run
 		var told bool
 		do(t, pages[0], chromedp.Evaluate(`(box => box.querySelector('.why').textContent.replace(/\s+/g, ' ').includes('So ' +

@@ -49,6 +49,25 @@ func TestFirstPaint(t *testing.T) {
 	check()
 }
 
+// shifts is a script that returns how far the page has moved what it shows, since it was loaded: a picture that
+// moves by half the height of the window counts .5. A move within half a second after a press does not count.
+const shifts = `new Promise(done => {
+	let sum = 0;
+	new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) sum += e.value; })).observe({ type: 'layout-shift', buffered: true });
+	setTimeout(() => done(sum), 200);
+})`
+
+// steady checks that a page has not moved what it shows.
+func steady(t *testing.T, tab window) {
+	t.Helper()
+	var sum float64
+	do(t, tab, chromedp.Evaluate(shifts, &sum, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if sum > .05 {
+		t.Errorf("the page has moved what it shows: %.3f", sum)
+	}
+	t.Logf("layout shift %.3f", sum)
+}
+
 // elsewhere returns a function that fails for each request of the tab's pages, from now on, to another host.
 func elsewhere(t *testing.T, tab window, ours string) (check func()) {
 	t.Helper()

@@ -62,7 +62,7 @@ func (r *runs) moment() stage.Stage {
 		s.Holder = now.Owner.Replica
 	}
 	if c := now.Count; c != nil {
-		s.Row = terminal.Number(c.Left)
+		s.Row, s.Of = terminal.Number(c.Left), terminal.Number(l.Stock)
 		if lost := c.Left - l.Stock + c.Sold; lost > 0 {
 			s.Alarm = api.Textf("%s sold, %s taken from stock", "卖出 %s，库存只减少 %s", terminal.Number(c.Sold), terminal.Number(l.Stock-c.Left))
 		}

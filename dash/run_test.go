@@ -62,6 +62,7 @@ func TestRunInABrowser(t *testing.T) {
 	if want, _, _ := strings.Cut(page("/"), "#"); link != want {
 		t.Errorf("the token stays in the address: %s", link)
 	}
+	steady(t, tab)
 	inView(t, tab, `#verdicts li:nth-child(3)`, "light", "dark")
 	do(t, tab, chromedp.Evaluate(`scrollTo(0, 0)`, nil), chromedp.EmulateViewport(1280, 800))
 	for _, part := range []string{`#start`, `#part-stage`, `.counters`, `#verdicts`} {

@@ -52,6 +52,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	accessible(t, tab, axe(t), "an open round")
 	do(t, tab, chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), keys("b"), reads(`.presses .sentence.lost`, "2 sold, 1 taken from stock"), reads(`#part-round`, "Move 6: an update is lost."))
 	roundFits(t, tab)
+	steady(t, tab)
 	do(t, tab, keys("p"))
 	roundFits(t, tab)
 	do(t, tab, keys("p", "h"), reads(`#ahead`, "Orders left that lose an update: 2 / 2"), reads(`#ahead`, "Fewest moves: 6"))

@@ -142,7 +142,7 @@ function seen(s) {
 function counters(s) {
   const last = seen(s).findLast(p => p.count), sold = last?.count.sold ?? 0, taken = last ? run.stock - last.count.left : 0, gap = lostAt(last);
   const all = Math.max(sold, taken, run?.stock || 0, 1), wide = n => `${100 * Math.max(0, n) / all}%`;
-  $('#of').textContent = s?.strategy ?? '';
+  $('#of').textContent = s ? `(${s.strategy})` : '';
   $('#sold').textContent = number(sold);
   $('#taken').textContent = number(taken);
   $('#lost').textContent = number(gap);

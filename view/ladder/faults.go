@@ -43,7 +43,7 @@ func (s *scene) addOverlap() {
 	o := s.overlaps[max(0, acted)]
 	r := Rung{Kind: Remark, Words: s.say("%[1]s still believes that it holds the lock", "%[1]s 仍以为自己持锁", o.first.name)}
 	if acted >= 0 {
-		r = Rung{Kind: Alarm, Words: s.say("✗ %[1]s and %[2]s both hold the lock", "✗ %[1]s 和 %[2]s 同时持锁", o.first.name, o.second.name), Anchor: violation}
+		r = Rung{Kind: Alarm, Words: s.say("✗ %[1]s and %[2]s both believe that they hold the lock", "✗ %[1]s 和 %[2]s 都以为自己持锁", o.first.name, o.second.name), Anchor: violation}
 	}
 	s.add(o.from, r)
 }
@@ -63,9 +63,15 @@ func (t Recorded) overwrites(task *task, at time.Duration) bool {
 	return t.initial-task.op.Remaining <= before
 }
 
-// addLost adds a sentence after the last answer, if the stock lacks a sale.
-func (s *scene) addLost() {
-	missing := s.missing()
+// addBalance adds a sentence after the last answer: whether each sale was taken from the stock.
+func (s *scene) addBalance() {
+	if len(s.sales) == 0 || len(s.taken) == 0 || s.left > 0 {
+		return
+	}
+	missing, last := s.missing(), s.sales[len(s.sales)-1]
+	if taken := s.taken[len(s.taken)-1].pieces; len(missing) == 0 && last.pieces == taken {
+		s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", last.pieces, taken)})
+	}
 	if len(missing) == 0 {
 		return
 	}
@@ -73,5 +79,5 @@ func (s *scene) addLost() {
 	if !slices.ContainsFunc(s.moments, func(m moment) bool { return m.Anchor == violation }) {
 		r.Anchor = violation
 	}
-	s.add(max(missing[len(missing)-1].from, s.sales[len(s.sales)-1].at), r)
+	s.add(max(missing[len(missing)-1].from, last.at), r)
 }

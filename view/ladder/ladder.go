@@ -33,12 +33,13 @@ type Kind string
 
 // The kinds of rungs.
 const (
-	Step   Kind = ""       // a message, or something that a client does by itself
-	Answer Kind = "answer" // a client's last rung
-	Fault  Kind = "fault"
-	Alarm  Kind = "alarm" // a sentence about a violation
-	Remark Kind = "note"  // a sentence
-	Gap    Kind = "gap"   // a time without rungs
+	Step    Kind = ""        // a message, or something that a client does by itself
+	Answer  Kind = "answer"  // a client's last rung
+	Refused Kind = "refused" // a write that the stock refused
+	Fault   Kind = "fault"
+	Alarm   Kind = "alarm" // a sentence about a violation
+	Remark  Kind = "note"  // a sentence
+	Gap     Kind = "gap"   // a time without rungs
 )
 
 // Rung is one row of the picture.

@@ -39,7 +39,7 @@ func (t Recorded) Ladder() Ladder {
 	}
 	s.addFaults()
 	s.addOverlap()
-	s.addLost()
+	s.addBalance()
 	slices.SortStableFunc(s.moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
 	s.moments = s.shortened()
 	l := Ladder{Title: t.title(), Unit: t.say("s", "秒"), Columns: s.columns}
@@ -179,7 +179,7 @@ func (s *scene) addRefusal(client int, task *task, e history.Event) {
 	switch {
 	case task.op == nil:
 	case task.op.Reason == "fenced":
-		s.step(e.At-1, client, client, s.stock, s.say("writes: ✗ refused, fence %s is old", "写入：✗ 被拒绝，栅栏号 %s 已旧", task.fences()))
+		s.step(e.At-1, client, client, s.stock, s.say("writes: ✗ refused, fence %s is old", "写入：✗ 被拒绝，栅栏号 %s 已旧", task.fences())).Kind = Refused
 	case task.op.Reason == "lost":
 		s.step(e.At-1, client, client, client, s.say("finds its lock lost, writes nothing", "发现锁已丢失，不写入"))
 	}

@@ -110,7 +110,7 @@ func (r *round) addBands(client int, e stepper.Entry) {
 	case e.Step == string(api.Granted):
 		r.begin(client, Band{Column: client, From: at, Shape: Holds})
 		if b, two := r.open[1-client]; two && r.Bands[b].Shape == Holds {
-			r.Rungs = append(r.Rungs, Rung{Kind: Alarm, Words: r.say("✗ A and B both hold the lock", "✗ A 和 B 同时持锁")})
+			r.Rungs = append(r.Rungs, Rung{Kind: Alarm, Words: r.say("✗ A and B both believe that they hold the lock", "✗ A 和 B 都以为自己持锁")})
 		}
 	}
 }

@@ -66,6 +66,7 @@ type Stage struct {
 	Holder   string   // the box that has the lock, or empty
 	Queue    []string // the boxes that wait for it, the next one first
 	Row      string   // the number in the row, or what takes its place
+	Of       string   // the number at the start; may be empty
 	Server   string   // the server that keeps the stock; empty means MySQL
 	Alarm    api.Text // what went wrong, in red
 }
