@@ -212,7 +212,7 @@ const path = (pairs, x, y) => pairs.map(([t, v]) => `${x(t).toFixed(1)},${y(v).t
 const line = (name, pairs, x, y) => `<polyline class="line ${name}" points="${path(pairs, x, y)}"/>`;
 const area = (name, upper, lower, x, y) => `<polygon class="${name}" fill="url(#hatch)" points="${path(upper, x, y)} ${path(lower.toReversed(), x, y)}"/>`;
 // label stands left of x, or right of it where the left has no room.
-const label = (x, y, text) => `<text class="${x < 120 ? '' : 'end '}alarm" x="${x < 120 ? x + 6 : x - 8}" y="${y + 5}">${text}</text>`;
+const label = (x, y, text) => `<text class="${x < 96 ? '' : 'end '}alarm" x="${x < 96 ? x + 6 : x - 8}" y="${y + 5}">${text}</text>`;
 
 function replicas(point) {
   const by = point.replicas ?? {}, names = Object.keys(by).sort(), most = Math.max(1, ...Object.values(by));
