@@ -115,7 +115,8 @@ func TestLessonKeepsTheChoice(t *testing.T) {
 	do(t, tab, press(`#part-question-0 .go`), reads(`#part-question-0 .said`, "4997"))
 }
 
-// TestPresent presents a lesson: one part at a time, in large type, without the notes.
+// TestPresent presents a lesson: one part at a time, in large type, without the notes. A student, who has no token,
+// does not see the notes at all.
 func TestPresent(t *testing.T) {
 	tab := browser(t)
 	var shown string
@@ -139,6 +140,12 @@ func TestPresent(t *testing.T) {
 		t.Errorf("after the presentation: %q", shown)
 	}
 	pictures(t, tab, "lesson")
+	student, seen := browser(t), ""
+	do(t, student, chromedp.Navigate(strings.TrimSuffix(address("/dash/course/01-overselling"), "#token="+token)), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		chromedp.Evaluate(`document.querySelector('main').innerText`, &seen))
+	if strings.Contains(seen, "Notes for the teacher") || !strings.Contains(seen, "Ask the class") {
+		t.Errorf("without the token, the page shows:\n%s", seen)
+	}
 }
 
 // TestEarlierAddress: a bookmark of the first lesson leads to lesson 0.

@@ -20,6 +20,7 @@ const token = () => {
 function enableButtons() {
   $$('[data-needs-token]').forEach(b => { b.disabled = !token(); });
   $$('[data-without-token]').forEach(p => { p.hidden = !!token(); });
+  $$('[data-with-token]').forEach(p => { p.hidden = !token(); }); // the teacher's
 }
 
 export function notice(text) {
