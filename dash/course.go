@@ -214,10 +214,7 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 		return err
 	}
 	change := func(change func()) {
-		p.s.hub.Send("course-"+name, func() []hub.Message {
-			change()
-			return []hub.Message{p.draw(t), p.s.part("lesson", "tally", p.s.votes.count("course-"+name))}
-		})
+		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
 	}
 	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
 	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {

@@ -241,14 +241,23 @@ func (s *Server) part(page, name string, data any) hub.Message {
 }
 
 func (s *Server) render(page, name, id string, data any) hub.Part {
-	in := func(lang string) string {
+	return hub.Part{ID: id, Text: inBoth(func(lang string) (template.HTML, error) {
 		var text bytes.Buffer
-		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
+		err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data})
+		return template.HTML(text.String()), err //nolint:gosec // escaped by its own template
+	})}
+}
+
+// inBoth returns what draw returns for each language, or its error as a text.
+func inBoth(draw func(lang string) (template.HTML, error)) api.Text {
+	in := func(lang string) string {
+		text, err := draw(lang)
+		if err != nil {
 			return template.HTMLEscapeString(err.Error())
 		}
-		return text.String()
+		return string(text)
 	}
-	return hub.Part{ID: id, Text: api.Text{EN: in("en"), ZH: in("zh")}}
+	return api.Text{EN: in("en"), ZH: in("zh")}
 }
 
 // request is a form that a page has sent. Who is the network address of the sender.

@@ -121,5 +121,5 @@ func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free fun
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (r *runs) all() []hub.Message {
-	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", r.table()), hub.Replace(hub.Part{ID: "stage", Text: drawn(r.moment())})}
+	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", r.table()), hub.Replace(hub.Part{ID: "stage", Text: r.picture()})}
 }

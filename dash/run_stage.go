@@ -17,23 +17,17 @@ import (
 // stage draws the running strategy, for all who look at it now or later. The hub's mutex must be locked.
 func (r *runs) stage() hub.Message {
 	r.drawn = time.Now()
-	picture := drawn(r.moment())
+	picture := r.picture()
 	if n := len(r.live.Series); n > 0 {
 		r.live.Series[n-1].Stage = picture
 	}
 	return hub.NewMessage("stage", picture)
 }
 
-// drawn returns the picture of a stage, in both languages.
-func drawn(s stage.Stage) api.Text {
-	in := func(lang string) string {
-		svg, err := s.SVG("stage", lang)
-		if err != nil {
-			return template.HTMLEscapeString(err.Error())
-		}
-		return string(svg)
-	}
-	return api.Text{EN: in("en"), ZH: in("zh")}
+// picture draws the stage. The hub's mutex must be locked.
+func (r *runs) picture() api.Text {
+	now := r.moment()
+	return inBoth(func(lang string) (template.HTML, error) { return now.SVG("stage", lang) })
 }
 
 // moment returns what the stage shows: the newest point of the run, or the system before the first run.

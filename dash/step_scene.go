@@ -221,12 +221,7 @@ func (now scene) messages() hub.Part {
 	if len(now.Log) == 0 {
 		return hub.Part{ID: "ladder"}
 	}
-	in := func(lang string) string {
-		svg, err := ladder.OfSteps(ladder.Steps{Log: now.Log, Locked: now.Card.Locker, Lang: lang}).Inline("ladder")
-		if err != nil {
-			return template.HTMLEscapeString(err.Error())
-		}
-		return string(svg)
-	}
-	return hub.Part{ID: "ladder", Text: api.Text{EN: in("en"), ZH: in("zh")}}
+	return hub.Part{ID: "ladder", Text: inBoth(func(lang string) (template.HTML, error) {
+		return ladder.OfSteps(ladder.Steps{Log: now.Log, Locked: now.Card.Locker, Lang: lang}).Inline("ladder")
+	})}
 }

@@ -121,6 +121,7 @@ func (v *votes) reveal(topic string, question, right int) (class classVotes) {
 		class = v.count(topic)
 		return v.all()
 	})
+	v.show(topic)
 	return class
 }
 

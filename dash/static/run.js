@@ -91,6 +91,8 @@ function verdicts() {
   const list = $('#verdicts'), names = run.plan ?? $$('input[name=strategy]:checked').map(box => box.value);
   while (list.children.length > names.length) list.lastChild.remove();
   list.classList.toggle('many', names.length > 3);
+  const all = run.series.flatMap(s => s.points);
+  const end = Math.max(...all.map(p => p.t), 0), low = Math.min(0, ...all.filter(p => p.count).map(due));
   names.forEach((name, i) => {
     const s = run.series[i];
     let button = list.children[i]?.firstChild;
@@ -107,18 +109,17 @@ function verdicts() {
     button.className = s?.ended?.class ?? (lost > 0 ? 'broken' : '');
     button.setAttribute('aria-pressed', !!s && i === shown);
     button.disabled = !s;
-    stock(button.lastChild, s, i === shown);
+    stock(button.lastChild, i === shown ? seen(s) : s?.points ?? [], end, low);
   });
 }
 
 const due = p => run.stock - p.count.sold;
 const lostAt = p => p?.count ? Math.max(0, p.count.left - due(p)) : 0;
 
-// stock draws the stock of a strategy over time, beside the correct stock.
-function stock(box, s, isShown) {
-  const points = (isShown ? seen(s) : s?.points ?? []).filter(p => p.count), all = run.series.flatMap(s => s.points);
-  const stocked = run.stock || +$('[name=stock]').value || 1;
-  chart(box, $('#verdicts').matches('.many') || innerWidth < 500 ? 110 : 200, Math.max(...all.map(p => p.t), 0), Math.min(0, ...all.filter(p => p.count).map(due)), stocked, (x, y) => {
+// stock draws the stock of a strategy over time, up to end, beside the correct stock, which falls to low.
+function stock(box, all, end, low) {
+  const points = all.filter(p => p.count), stocked = run.stock || +$('[name=stock]').value || 1;
+  chart(box, $('#verdicts').matches('.many') || innerWidth < 500 ? 110 : 200, end, low, stocked, (x, y) => {
     if (!points.length) return '';
     const left = [[0, run.stock], ...points.map(p => [p.t, p.count.left])], owed = [[0, run.stock], ...points.map(p => [p.t, due(p)])];
     // Only a stock above the correct one is a loss. A lower stock may come from sales in progress.

@@ -9,8 +9,9 @@ import (
 )
 
 // names checks keys that a lock may confuse: it may ignore the case, a blank at the end, the end of a long name, or
-// all letters beyond ASCII. Redis Cluster hashes only the part in braces. A release by a pattern takes longer keys, too. A lock may refuse a key with an error. The
-// collation of a table of MySQL may ignore the case and the blank: that is no fault of the lock.
+// all letters beyond ASCII. Redis Cluster hashes only the part in braces. A release by a pattern takes longer keys, too.
+// A lock may refuse a key with an error. The collation of a table of MySQL may ignore the case and the blank: that is
+// no fault of the lock.
 func names(t *trial) {
 	mine, other, key := t.pair()
 	long := strings.Repeat("x", 80)

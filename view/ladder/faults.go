@@ -54,13 +54,7 @@ func (t Recorded) overwrites(task *task, at time.Duration) bool {
 	if t.lostUpdate() == "" || task.op.Outcome.String() != "ok" {
 		return false
 	}
-	before := 0
-	for _, s := range t.taken {
-		if s.at < at {
-			before = s.pieces
-		}
-	}
-	return t.initial-task.op.Remaining <= before
+	return t.initial-task.op.Remaining <= piecesAt(t.taken, at-1)
 }
 
 // addBalance adds a sentence after the last answer: whether each sale was taken from the stock.
@@ -69,10 +63,10 @@ func (s *scene) addBalance() {
 		return
 	}
 	missing, last := s.missing(), s.sales[len(s.sales)-1]
-	if taken := s.taken[len(s.taken)-1].pieces; len(missing) == 0 && last.pieces == taken {
-		s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", last.pieces, taken)})
-	}
 	if len(missing) == 0 {
+		if taken := s.taken[len(s.taken)-1].pieces; last.pieces == taken {
+			s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", last.pieces, taken)})
+		}
 		return
 	}
 	r := Rung{Kind: Alarm, Words: "✗ " + strings.TrimRight(s.lostUpdate(), ".。")}

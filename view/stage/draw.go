@@ -14,12 +14,7 @@ type drawing struct {
 }
 
 // In returns a text in the picture's language.
-func (d drawing) In(t api.Text) string {
-	if d.lang == "zh" {
-		return t.ZH
-	}
-	return t.EN
-}
+func (d drawing) In(t api.Text) string { return t.In(d.lang) }
 
 // T is In for the words of the template.
 func (d drawing) T(en, zh string) string { return d.In(api.Text{EN: en, ZH: zh}) }
