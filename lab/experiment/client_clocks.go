@@ -11,12 +11,13 @@ import (
 )
 
 // clientClocks lets the contender's program run with a clock that is ten seconds ahead. A lock whose end is a time of
-// its holder's clock has ended for the contender. Our own strategies are in a Go program, whose clock cannot be set.
+// its holder's clock has ended for the contender, and fences that are times fall when the holder's program has the lock
+// again. Our own strategies are in a Go program, whose clock cannot be set.
 func clientClocks() Experiment {
 	return Experiment{
-		Hazard: "client-clocks", Group: holderFails, Applies: func(c Card) bool { return c.onTrial() && c.Lease },
+		Hazard: "client-clocks", Group: holderFails, Applies: func(c Card) bool { return c.onTrial() && (c.Lease || c.Fenced) },
 		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
-		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early", ZH: "按客户端时钟计算到期的锁提前到期"},
+		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early, and such a fence falls", ZH: "按客户端时钟计算到期的锁提前到期，这样的栅栏号会变小"},
 		step:  "read", contenderParams: wait(Lease / 3), perform: withClockAhead,
 		judge: func(p *participant) *finding {
 			if p.ops[contender].Reason != string(api.Unavailable) {
@@ -51,6 +52,12 @@ func withClockAhead(ctx context.Context, r *round) ([]Result, error) {
 		next.missed = server.FollowsProgramClock()
 		next.span.What, next.span.Who = "clock jumps by 10s", server.Name()
 		return noHeal, nil
+	}
+	next.after = func(ctx context.Context, r *round) error {
+		r.on[observer], r.on[successor] = r.on[contender], r.on[holder]
+		r.sendAndAwait(ctx, observer, wait(grantBound))
+		r.sendAndAwait(ctx, successor, wait(grantBound))
+		return nil
 	}
 	results, err := next.once(ctx)
 	if server != nil {

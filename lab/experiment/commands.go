@@ -64,15 +64,29 @@ func eachCommand(from int, over func(api.Verdict) bool, hold func(*Experiment, *
 
 func decided(v api.Verdict) bool { return v != api.Inconclusive }
 
-// hold holds the commands back, and lets the holder go on until one is held, or until its next step.
-func (h *heldCommands) hold(ctx context.Context, r *round) error {
-	h.links = r.lockLinks(holder)
+// arm holds back the nth command of a role from now on.
+func (h *heldCommands) arm(r *round, part int) error {
+	h.links = r.lockLinks(part)
 	for _, link := range h.links {
 		gate, err := link.HoldCommand(r.lockText(), h.nth)
 		if err != nil {
 			return err
 		}
 		h.gates = append(h.gates, gate)
+	}
+	return nil
+}
+
+func (h *heldCommands) deliver() {
+	for _, gate := range h.gates {
+		gate.Deliver()
+	}
+}
+
+// hold holds the commands back, and lets the holder go on until one is held, or until its next step.
+func (h *heldCommands) hold(ctx context.Context, r *round) error {
+	if err := h.arm(r, holder); err != nil {
+		return err
 	}
 	err := r.resumeToNext(ctx, func() bool { return h.name() != "" })
 	if err == nil && h.name() == "" {
@@ -138,12 +152,7 @@ func (h *heldCommands) name() string {
 func (h *heldCommands) delay(ctx context.Context, r *round) (fault.Heal, error) {
 	err := h.hold(ctx, r)
 	r.span.What, r.span.Who = "command held back", name(r.on[holder])
-	return func(context.Context) error {
-		for _, gate := range h.gates {
-			gate.Deliver()
-		}
-		return nil
-	}, err
+	return func(context.Context) error { h.deliver(); return nil }, err
 }
 
 func (h *heldCommands) kill(ctx context.Context, r *round) (fault.Heal, error) {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"oversell/api"
@@ -10,12 +11,35 @@ import (
 
 func cutoff() Experiment {
 	return Experiment{
-		Hazard: "cutoff", Group: linkFails, Basic: true, Applies: locksOn("redis", "zookeeper", "etcd", "postgres"), Fenced: true,
+		Hazard: "cutoff", Group: linkFails, Basic: true, Fenced: true,
+		Applies: func(c Card) bool {
+			return locksOn("redis", "zookeeper", "etcd", "postgres")(c) || c.onTrial() && c.Renews && c.lockService() == "mysql"
+		},
 		Title: api.Text{EN: "the holder is cut off from the lock service", ZH: "持锁者与锁服务断开"},
 		Shows: api.Text{EN: "its lease expires; does it still write?", ZH: "租期已到，它还会写入吗？"},
 		step:  "read", contenderParams: wait(grantBound), healLate: true,
-		inject: cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer"),
+		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
+			if r.participants[0].Card.onTrial() && r.participants[0].Card.lockService() == "mysql" {
+				return r.withholdRenewals()
+			}
+			return cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer")(ctx, r)
+		},
 	}
+}
+
+// withholdRenewals loses all that the holder's replica sends to MySQL until the contender has its answer: while the
+// holder is stopped, only its lock sends there. The sale needs the connection, so it is healed before.
+func (r *round) withholdRenewals() (fault.Heal, error) {
+	held := &heldCommands{nth: 1}
+	r.healLate = false
+	r.span.What, r.span.Who = "cut from mysql", name(r.on[holder])
+	err := held.arm(r, holder)
+	return func(ctx context.Context) error {
+		if !held.sawCommand() {
+			r.missed = errors.New("the holder sent no command")
+		}
+		return restore(held.links)(ctx)
+	}, err
 }
 
 // sessionExpiry cuts the holder off until its ZooKeeper session or its etcd lease expires.

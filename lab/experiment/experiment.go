@@ -116,11 +116,11 @@ func Groups() []Group {
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(),
-		crash(), crashBetween(), overrun(), foreignUnlock(), lateRelease(), pause(), pauseAtRead(),
+		crash(), crashBetween(), overrun(), foreignUnlock(), lateAcquire(), lateRelease(), pause(), pauseAtRead(),
 		failover(), failoverSentinel(), failoverCluster(),
 		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
 		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),
-		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(), waiterReset(),
+		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(), waiterReset(), missedRelease(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),
 		galera(), twoMasters(), staleRead(), writeBehind(),

@@ -180,6 +180,7 @@ type round struct {
 	on           [roles]int // the replica of each role
 	participants []*participant
 	span         history.Span  // the fault
+	earlier      []history.Span
 	began        time.Duration // on the recording's clock: results leave out earlier events
 	injectedAt   time.Duration // on the same clock
 	faults       []fault.Fault // that were injected, and must have landed
@@ -210,7 +211,7 @@ func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
 		Recording: s.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}),
 	}
 	if r.span.What != "" {
-		result.Recording.Spans = []history.Span{r.span}
+		result.Recording.Spans = append(slices.Clone(r.earlier), r.span)
 	}
 	return result
 }

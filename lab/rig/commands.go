@@ -40,7 +40,7 @@ func redisCommand(data []byte) (length int, name string) {
 		return len(command), ""
 	}
 	name = strings.ToUpper(words[0])
-	of := []string{"PING", "HELLO", "AUTH", "CLIENT", "SELECT", "SCRIPT", "INFO", "COMMAND", "QUIT", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "READONLY", "CLUSTER", "ROLE"}
+	of := []string{"PING", "HELLO", "AUTH", "CLIENT", "SELECT", "SCRIPT", "INFO", "COMMAND", "QUIT", "READONLY", "CLUSTER", "ROLE"}
 	if slices.Contains(of, name) {
 		return len(command), ""
 	}
@@ -128,9 +128,9 @@ func frame(data []byte, at int) int {
 }
 
 // etcdRequest finds a frame of HTTP/2. The last frame of data of a request completes it. The streams of watches and
-// heartbeats never end.
+// heartbeats never end: a new watch is a message with the field 1, of bytes.
 func etcdRequest(data []byte) (length int, name string) {
-	const preface, head, isData, ends = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 9, 0, 1
+	const preface, head, isData, ends, message, watches = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 9, 0, 1, 9 + 5, 1<<3 | 2
 	if bytes.HasPrefix([]byte(preface), data[:min(len(data), len(preface))]) {
 		return map[bool]int{true: len(preface)}[len(data) >= len(preface)], ""
 	}
@@ -143,6 +143,9 @@ func etcdRequest(data []byte) (length int, name string) {
 	}
 	if data[3] == isData && data[4]&ends != 0 {
 		return length, "request"
+	}
+	if data[3] == isData && length > message && data[message] == watches {
+		return length, "subscribe"
 	}
 	return length, ""
 }

@@ -43,6 +43,9 @@ func TestCommands(t *testing.T) {
 		{"etcd-1", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + grpc(1), 24, ""},
 		{"etcd-1", grpc(1), 11, "request"},
 		{"etcd-1", grpc(0), 11, ""},
+		{"etcd-1", string([]byte{0, 0, 7, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0x0a, 0}), 16, "subscribe"},
+		{"etcd-1", string([]byte{0, 0, 7, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0x08, 1}), 16, ""}, // a heartbeat
+		{"redis-1", "*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nx\r\n", 26, "SUBSCRIBE"},
 	} {
 		if length, name := protocolOf(test.server)([]byte(test.data)); length != test.length || name != test.name {
 			t.Errorf("%s, %q: %d %q, want %d %q", test.server, test.data, length, name, test.length, test.name)

@@ -181,6 +181,8 @@ class Lock:
             self.fence = local["fence"]
         if won and FENCE and FLAW == "constant-fence":
             self.fence = 7
+        if won and FENCE and FLAW == "fence-from-clock":
+            self.fence = int(time.time() * 1000)
         return won
 
     def take(self, result):
@@ -199,7 +201,6 @@ class Lock:
         if FLAW == "deletes-expired":  # who reads an old deadline deletes the lock, also one that is new by then
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) < time.time():
-                time.sleep(0.05)  # so that another one surely takes it over meanwhile
                 redis("DEL", lock)
             return redis("HSETNX", lock, "deadline", time.time() + self.lease / 1000) == 1 and redis("HSET", lock, "id", self.token, "count", 1) >= 0
         if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
@@ -239,11 +240,13 @@ class Lock:
         if not WAKE or FLAW == "polls":
             self.over.wait(0.05 if FAIR else 0.02)
             return
+        looked = time.monotonic()
         left = redis("PTTL", self.keys[0])
-        rest = min(end - time.monotonic(), 3600 if FLAW == "waits-for-message" else left / 1000 + 0.01 if left > 0 else 0)
+        rest = min(end - time.monotonic(), 3600 if FLAW in ("waits-for-message", "forgets-message") else left / 1000 + 0.01 if left > 0 else 0)
         if FLAW == "listens-late":
             time.sleep(0.02)
-            redis("DEL", self.keys[3])
+        if FLAW == "listens-late" or FLAW == "forgets-message" and time.monotonic() > looked + 0.3:
+            redis("DEL", self.keys[3])  # a message from before it listened
         if rest > 0 and not self.over.is_set():
             try:
                 redis("BLPOP", self.keys[3], "%.3f" % rest, using=self.blocked)
