@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"oversell/lab/measure"
 )
+
+// maxOthers is the share of the cores that other processes may take during a measurement. On a busy machine, two
+// runs of one lock differ more than the runs of two locks, so these figures must not be recorded.
+const maxOthers = 0.10
 
 // aloneCommand, for make record, fails if other processes used more than a tenth of the CPU.
 func aloneCommand() *cobra.Command {
@@ -19,14 +26,14 @@ func aloneCommand() *cobra.Command {
 		Short: "Run a command, and fail if other processes took more than a tenth of the cores",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, failed := readTimes()
+			before, failed := measure.ReadProcessor()
 			// Not ended by the context: the terminal sends Ctrl-C to the command, too.
 			child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
 			child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 			if err := child.Run(); err != nil {
 				return err
 			}
-			after, err := readTimes()
+			after, err := measure.ReadProcessor()
 			if err = errors.Join(failed, err); err != nil {
 				cmd.PrintErrln("alone: cannot measure the load of other processes:", err)
 				return nil
@@ -35,9 +42,10 @@ func aloneCommand() *cobra.Command {
 			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
 				return fmt.Errorf("read the CPU time of the command: %w", err)
 			}
-			others := shareOfOthers(before, after, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
-			if err := checkQuiet(others); err != nil {
-				return err
+			others := after.Others(before, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
+			if others > maxOthers {
+				return fmt.Errorf("other processes took %.0f %% of the %d cores during the measurement, more than %.0f %%: "+
+					"its figures must not be recorded; end the other programs and start again", 100*others, runtime.NumCPU(), 100*maxOthers)
 			}
 			cmd.PrintErrf("alone: other processes took %.0f %% of the cores\n", 100*others)
 			return nil

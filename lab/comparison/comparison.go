@@ -54,7 +54,9 @@ type Plan struct {
 	Wait       time.Duration
 	Seed       int64
 	// Sweep runs each strategy with each number of clients. It replaces Clients, Loops and Stock.
-	Sweep    []int
+	Sweep []int
+	// Length is the time after which the clients of a run send no further request. 0 means no limit.
+	Length   time.Duration
 	Machine  measure.Machine
 	Versions map[string]string
 	// The next two only describe the lab in the results: whoever starts the lab applies them.
@@ -64,8 +66,6 @@ type Plan struct {
 	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
 	// Then each replica must sell once more without a wait: else a lock was left behind.
 	During func(context.Context) error
-
-	length time.Duration // time limit of a run in a sweep; 0 means no limit
 }
 
 // Measurement is the run of one strategy.
@@ -108,7 +108,7 @@ func (p Plan) Validate() error {
 func (p Plan) load(strategy string) load.Plan {
 	return load.Plan{
 		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
-		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed,
+		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.Length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed,
 	}
 }
 

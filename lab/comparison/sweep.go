@@ -46,7 +46,7 @@ func keepStock(ctx context.Context, service api.Client) (restore func(), err err
 }
 
 func (p Plan) at(clients int) Plan {
-	p.Clients, p.length = clients, sweepLength
+	p.Clients, p.Length = clients, sweepLength
 	p.Loops = (sweepRequests + max(clients, 1) - 1) / max(clients, 1)
 	p.Stock = min(MaxStock, p.Clients*p.Loops*max(p.Qty, 1))
 	return p

@@ -179,7 +179,7 @@ type round struct {
 	// Only the usual procedure uses the following fields.
 	on           [roles]int // the replica of each role
 	participants []*participant
-	span         history.Span  // the fault
+	span         history.Span // the fault
 	earlier      []history.Span
 	began        time.Duration // on the recording's clock: results leave out earlier events
 	injectedAt   time.Duration // on the same clock

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"oversell/lab/comparison"
+	"oversell/lab/load"
+	"oversell/lab/ratio"
+	"oversell/view/report"
+	"oversell/view/terminal"
+)
+
+const compareLong = `Says whether A sells faster than B, and by how much. It measures both in pairs of rounds; which of
+the two comes first is drawn for each pair. It ends when the 95 % interval of their ratio is narrower
+than --within, after --rounds pairs at least, and begins no pair after --limit.
+
+A and B are strategies, also with hold, outside, pause or lease, such as 'redis?hold=1ms'; or, with
+--strategy, URLs of two services, or the paths of two versions of this program; or files that --json
+has written: of each, side A is compared, not in pairs.
+
+The intervals are exact and assume no distribution. A round is repeated if other processes took more
+than a tenth of the cores. Without --target, it starts its own lab.
+
+Exit status:
+  0    it has measured, also if no difference is shown
+  1    a request failed, the load took more than a third of the cores, or a report was not written
+  2    the command line is wrong
+  130  stopped by Ctrl-C, with the result until then`
+
+// mostLoad is the share of the cores that the load may take. With more, it would measure the load.
+const mostLoad = 1.0 / 3
+
+type compareFlags struct {
+	plan          ratio.Plan
+	load          comparison.Plan
+	strategy      string
+	target, token string
+	replicas      int
+	delay         time.Duration
+	fsync, quiet  bool
+	files         files
+}
+
+func compareCommand() *cobra.Command {
+	f := compareFlags{files: files{command: "compare"}, plan: ratio.Plan{Within: 0.05, Quiet: 0.10}}
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Measure which of two is faster, with the interval of the ratio",
+		Long:  compareLong,
+		Example: `  oversell compare redis redlock
+  oversell compare redis 'redis?hold=1ms' --within 10%
+  oversell compare bin/old bin/oversell --strategy for-update --json new.json
+  oversell compare http://127.0.0.1:8080 http://127.0.0.1:9080 --strategy redis
+  oversell compare old.json new.json`,
+		Args: between(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sides, err := f.check(args)
+			if err != nil {
+				return usage("compare: %w", err)
+			}
+			if err := f.files.check(); err != nil {
+				return err
+			}
+			if err := f.run(cmd.Context(), sides, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				return ended(cmd.Context(), fmt.Errorf("compare: %w", err))
+			}
+			return nil
+		},
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (f *compareFlags) register(set *pflag.FlagSet) {
+	set.Func("within", "wanted width of the ratio's interval, such as `5%` (the default) or 0.05", func(text string) error {
+		number, percent := strings.CutSuffix(text, "%")
+		within, err := strconv.ParseFloat(number, 64)
+		if percent {
+			within /= 100
+		}
+		if f.plan.Within = within; err != nil || within < 0.001 || within > 1 {
+			return fmt.Errorf("--within %s: must be 0.1%% to 100%%", text)
+		}
+		return nil
+	})
+	set.IntVar(&f.plan.Least, "rounds", 10, "least number of pairs of rounds, 6 to 1000")
+	set.DurationVar(&f.plan.Limit, "limit", 10*time.Minute, "begin no pair after this time")
+	set.Int64Var(&f.plan.Seed, "seed", 0, "draws the order in each pair; 0 draws a seed, which is printed")
+	set.DurationVar(&f.load.Length, "length", time.Second, "duration of a round, 100ms to 1m")
+	set.IntVar(&f.load.Clients, "clients", 100, "number of clients that send requests at the same time")
+	set.DurationVar(&f.load.Wait, "wait", time.Minute, "maximum wait of a request for the lock")
+	set.StringVar(&f.strategy, "strategy", "", "the strategy of two services or programs")
+	set.StringVar(&f.target, "target", "", "send the load to the lab at `URL`, and start none")
+	addToken(set, &f.token, "token of the service (default $LAB_TOKEN, or "+defaultToken+")")
+	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
+	set.DurationVar(&f.delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds")
+	set.BoolVar(&f.fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
+	f.files.add(set, "json", "write the result with all rounds to `FILE`")
+}
+
+func (f *compareFlags) check(args []string) (sides []*side, err error) {
+	if f.plan.Least < ratio.Fewest || f.plan.Least > 1000 {
+		return nil, fmt.Errorf("--rounds %d: must be %d to 1000: fewer values have no 95 %% interval", f.plan.Least, ratio.Fewest)
+	}
+	if f.load.Length < 100*time.Millisecond || f.load.Length > time.Minute {
+		return nil, fmt.Errorf("--length %v: must be 100ms to 1m", f.load.Length)
+	}
+	if err := checkReplicas(f.replicas); err != nil {
+		return nil, err
+	}
+	for _, text := range args {
+		s, err := parseSide(text, f.strategy)
+		if err != nil {
+			return nil, err
+		}
+		p := &s.plan
+		p.Clients, p.Wait, p.Length, p.Stock = f.load.Clients, f.load.Wait, f.load.Length, comparison.MaxStock
+		p.Loops = load.MaxRequests / max(1, p.Clients)
+		if p.Target == "" && s.program == "" {
+			p.Target = f.target
+		}
+		if s.file == "" && p.Target == "" && s.program == "" {
+			if err := checkStrategies(p.Strategies); err != nil {
+				return nil, err
+			}
+		}
+		sides = append(sides, &s)
+	}
+	if (sides[0].file == "") != (sides[1].file == "") {
+		return nil, errors.New("a file is compared with another file only")
+	}
+	for _, s := range sides {
+		plan := s.plan
+		if plan.Target == "" {
+			plan.Target = "http://127.0.0.1:1" // any valid address: the lab does not run yet
+		}
+		if err := plan.Validate(); s.file == "" && err != nil {
+			return nil, err
+		}
+	}
+	return sides, nil
+}
+
+func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Writer) (err error) {
+	text := f.files.textOutput(out, errOut)
+	if sides[0].file != "" {
+		return compareFiles(sides, text)
+	}
+	if f.plan.Seed == 0 {
+		f.plan.Seed = rand.Int64N(1_000_000) + 1 //nolint:gosec // an order, no secret
+	}
+	if f.token == "" {
+		f.token = defaultToken
+	}
+	ownLab := sides[0].plan.Target == "" && sides[1].plan.Target == ""
+	closeLabs, err := f.openLabs(ctx, sides, errOut)
+	defer func() { err = errors.Join(err, closeLabs()) }()
+	if err != nil {
+		return err
+	}
+	for _, s := range sides { // the first requests of a replica also open its connections
+		if _, err := s.subject(ownLab).Round(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	progress := func(r ratio.Result) {
+		if !f.quiet {
+			_, _ = fmt.Fprintln(errOut, report.RatioProgress(r))
+		}
+	}
+	result, err := ratio.Measure(ctx, f.plan, sides[0].subject(ownLab), sides[1].subject(ownLab), progress)
+	if len(result.Pairs) < ratio.Fewest {
+		return err
+	}
+	if share := result.Load(); share > mostLoad {
+		err = errors.Join(err, fmt.Errorf("the load took %.0f %% of the cores, so the rates are partly its own: use fewer clients, or another machine for the load", 100*share))
+	}
+	return errors.Join(err,
+		report.Ratio(text, result, terminal.Of(text), language()),
+		f.files.write(map[string]func(io.Writer) error{
+			"json": func(w io.Writer) error { return report.WriteLines(w, result) },
+		}, out, errOut))
+}
+
+// compareFiles compares the sides A of two files. Their rounds are not pairs: other programs ran at these times.
+func compareFiles(sides []*side, out io.Writer) error {
+	var all [2][]ratio.Round
+	for i, s := range sides {
+		name, rounds, err := readRounds(s.file)
+		if err != nil {
+			return err
+		}
+		s.name, all[i] = fmt.Sprintf("%s (%s)", name, s.file), rounds
+	}
+	return report.Ratio(out, ratio.Apart(sides[0].name, sides[1].name, all[0], all[1]), terminal.Of(out), language())
+}
