@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"oversell/api"
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/measure"
+	"oversell/lab/ratio"
 	"oversell/lab/rig"
 )
 
@@ -35,20 +35,30 @@ func retries(f figures) float64  { return float64(f.Retries) / float64(max(1, f.
 func failed(f figures) float64   { return float64(f.Errors) }
 
 func values(all []figures, of func(figures) float64) []float64 {
-	sorted := make([]float64, len(all))
+	values := make([]float64, len(all))
 	for i, f := range all {
-		sorted[i] = of(f)
+		values[i] = of(f)
 	}
-	slices.Sort(sorted)
-	return sorted
+	return values
 }
 
-func median(all []figures, of func(figures) float64) float64 { return values(all, of)[len(all)/2] }
-
-// ranged formats the median, with the lowest and the highest value in brackets.
+// ranged formats the median, with its 95 % interval in brackets.
 func ranged(all []figures, of func(figures) float64, digits int) string {
-	sorted := values(all, of)
-	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, median(all, of), digits, sorted[0], digits, sorted[len(sorted)-1])
+	return interval(ratio.Of(values(all, of)), digits)
+}
+
+// times formats how many times a value of ours is that of another one, in the same round. ~ means that no difference
+// is shown.
+func times(ours, other []figures, of func(figures) float64) string {
+	r := ratio.Paired("", "", values(ours, of), values(other, of))
+	if !r.Differs() {
+		return "~ " + interval(r.Ratio, 2)
+	}
+	return interval(r.Ratio, 2)
+}
+
+func interval(i ratio.Interval, digits int) string {
+	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, i.Median, digits, i.Low, digits, i.High)
 }
 
 // orDash formats a target. For 0, which means no target, it returns a dash.

@@ -1,6 +1,6 @@
 // Command bench compares this repository's locks with those of other libraries, and the service
-// with the same strategies without HTTP. It measures all candidates in turn on one machine. Compare
-// only figures of the same run.
+// with the same strategies without HTTP. It measures all candidates once in each round, in random
+// order, on one machine. Compare only figures of the same run.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"oversell/lab/backend"
+	"oversell/lab/ratio"
 	"oversell/lab/rig"
 )
 
@@ -31,20 +33,24 @@ func main() {
 	}
 	var b bench
 	flag.StringVar(&b.binary, "binary", "../bin/oversell", "the `PROGRAM` to measure")
-	flag.IntVar(&b.rounds, "rounds", 5, "rounds; every candidate runs once in each")
+	flag.IntVar(&b.rounds, "rounds", 10, "rounds; every candidate runs once in each; at least 6")
 	flag.IntVar(&b.clients, "clients", 100, "number of clients that buy at the same time")
-	flag.DurationVar(&b.length, "length", 3*time.Second, "duration of a measurement")
+	flag.DurationVar(&b.length, "length", 2*time.Second, "duration of a measurement")
 	only := flag.String("only", "",
 		"measure only these `PARTS`, separated by commas: service, locks, shop, waiters, questions, traces")
-	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`; empty means no file")
+	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`, and each measurement to samples.csv beside it; empty means no file")
 	flag.Parse()
+	if b.rounds < ratio.Fewest {
+		fail(fmt.Errorf("-rounds %d: must be %d or more: fewer values have no 95 %% interval", b.rounds, ratio.Fewest))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var text bytes.Buffer
 	b.out = io.MultiWriter(os.Stdout, &text)
 	fail(b.run(ctx, *only))
 	if *file != "" {
-		fail(os.WriteFile(*file, text.Bytes(), 0o644))
+		fail(errors.Join(os.WriteFile(*file, text.Bytes(), 0o644),
+			os.WriteFile(filepath.Join(filepath.Dir(*file), "samples.csv"), b.samples.Bytes(), 0o644)))
 	}
 }
 
@@ -62,6 +68,8 @@ type bench struct {
 	clients int
 	length  time.Duration
 	out     io.Writer
+	samples bytes.Buffer // each measurement
+	part    string       // the name of the part that runs
 }
 
 // part is a section of the results.
@@ -115,7 +123,9 @@ func (b *bench) run(ctx context.Context, only string) (err error) {
 	b.printf("# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s, Redis %s. Lab ready after %.1f s.\n\n",
 		time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
 		versions["mysql"], versions["redis"], time.Since(began).Seconds())
+	b.samples.WriteString("part,candidate,round,rate_per_s,p50_ms,p99_ms,requests_per_grant,failed\n")
 	for _, p := range parts {
+		b.part = p.name
 		if err := p.measure(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -135,12 +145,14 @@ func (b *bench) lab() rig.Config {
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
 
-// inTurn measures every candidate once in each round. Other load on the machine then affects all
+// inTurn measures every candidate once in each round, in random order. Other load on the machine then affects all
 // candidates. A round takes minutes, so it reports each measurement on standard error.
 func inTurn[T comparable](b *bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
 	all := map[T][]figures{}
+	order := slices.Clone(candidates)
 	for round := range b.rounds {
-		for _, c := range candidates {
+		mathrand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, c := range order {
 			f, err := measure(c)
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
@@ -148,6 +160,7 @@ func inTurn[T comparable](b *bench, candidates []T, measure func(T) (figures, er
 			fmt.Fprintf(os.Stderr, "round %d of %d: %v: %.0f a second, p99 %.1f ms\n",
 				round+1, b.rounds, c, rate(f), f.P99MS)
 			all[c] = append(all[c], f)
+			fmt.Fprintf(&b.samples, "%s,%q,%d,%.1f,%.3f,%.3f,%.2f,%d\n", b.part, fmt.Sprint(c), round+1, rate(f), f.P50MS, f.P99MS, f.each, f.Errors)
 		}
 	}
 	return all, nil

@@ -26,7 +26,7 @@ var targets = []struct {
 // service compares the service behind nginx with the same strategies without HTTP.
 func (b *bench) service(ctx context.Context) error {
 	b.printf("## The service\n\n%d clients for %v through nginx, and the same strategy in %d instances without HTTP; "+
-		"%d rounds of each in turn, medians.\n\n", b.clients, b.length, replicas, b.rounds)
+		"%d rounds of each, in random order. Medians; in brackets their 95 %% intervals; the ratio is that in the same round.\n\n", b.clients, b.length, replicas, b.rounds)
 	b.printf("| strategy | direct /s | service /s | ratio | wanted | direct p99 ms | service p99 ms | wanted |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, target := range targets {
@@ -41,9 +41,9 @@ func (b *bench) service(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", target.strategy, err)
 		}
 		direct, service := measured["direct"], measured["service"]
-		b.printf("| %s | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %s |\n", target.strategy,
-			median(direct, rate), median(service, rate), median(service, rate)/median(direct, rate), target.ratio,
-			median(direct, p99), median(service, p99), orDash("%.0f", target.p99))
+		b.printf("| %s | %s | %s | %s | %.2f | %s | %s | %s |\n", target.strategy,
+			ranged(direct, rate, 0), ranged(service, rate, 0), times(service, direct, rate), target.ratio,
+			ranged(direct, p99, 1), ranged(service, p99, 1), orDash("%.0f", target.p99))
 	}
 	b.printf("\n")
 	return b.memory(ctx, 80)

@@ -38,8 +38,8 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.printf("## The locks you did not need\n\n%d clients through nginx for %v each, in turn, %d rounds. "+
-		"Medians; in brackets the range.\n\n", b.clients, b.length, b.rounds)
+	b.printf("## The locks you did not need\n\n%d clients through nginx for %v each, in random order, %d rounds. "+
+		"Medians; in brackets their 95 %% intervals. Ratios in the same round.\n\n", b.clients, b.length, b.rounds)
 	b.printf("| strategy | sold /s | p50 ms | p99 ms | failed attempts per sale | failed |\n" +
 		"|---|---:|---:|---:|---:|---:|\n")
 	for _, name := range withoutLock {
@@ -49,8 +49,7 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 	}
 	b.printf("\n| | against | times its rate | wanted |\n|---|---|---:|---:|\n")
 	for _, r := range ratios {
-		b.printf("| %s | %s | %.2f | %.1f |\n", r.ours, r.other,
-			median(measured[r.ours], rate)/median(measured[r.other], rate), r.wanted)
+		b.printf("| %s | %s | %s | %.1f |\n", r.ours, r.other, times(measured[r.ours], measured[r.other], rate), r.wanted)
 	}
 	b.printf("\n")
 	return nil
