@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"oversell/api"
 	"oversell/dash/hub"
@@ -37,13 +35,15 @@ type questionState struct {
 	In    map[string]course.Question
 	Quiz  bool
 	progress
-	Output string // what the commands have printed
-	Chosen int    // the option that the class has predicted, from 1; 0 means none
-	Right  int    // the option that was right in the last run; 0 before it
-	Said   []course.Sentence
-	Lang   string            // of the output
-	whys   map[string]string // by language: the explanation with the figures of the last run
-	Votes  classVotes        // of the phones, which the result reveals
+	Output   string    // what the commands have printed
+	Exhibits []exhibit // of the last run
+	Sales    []sale
+	System   api.Text          // the picture of the system, as HTML
+	Chosen   int               // the option that the class has predicted, from 1; 0 means none
+	Right    int               // the option that was right in the last run; 0 before it
+	Lang     string            // of the output
+	whys     map[string]string // by language: the explanation with the figures of the last run
+	Votes    classVotes        // of the phones, which the result reveals
 	// MissingServers means that a command needs a lab of its own, and this machine lacks the servers.
 	MissingServers bool
 }
@@ -136,6 +136,9 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 }
 
 func (p *coursePage) draw(t *questionState) hub.Message {
+	if len(t.Exhibits) == 0 { // before a result
+		t.System = p.system(t, nil)
+	}
 	return hub.Replace(p.s.render("lesson", "question", t.ID, t))
 }
 
@@ -217,9 +220,10 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
 	}
 	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
-	return p.s.jobs.follow(ctx, req.Who, title, title, &t.progress, change, func(ctx context.Context) error {
+	first := verbatim(t.In["en"].Commands[0].Text)
+	return p.s.jobs.follow(ctx, req.Who, title, first, &t.progress, change, func(ctx context.Context) error {
 		change(func() {
-			t.Output, t.Chosen, t.Right, t.Said, t.Lang, t.whys, t.Votes = "", option, 0, nil, lang, nil, classVotes{}
+			t.Output, t.Chosen, t.Right, t.Exhibits, t.Sales, t.Lang, t.whys, t.Votes = "", option, 0, nil, nil, lang, nil, classVotes{}
 		})
 		return p.work(ctx, t, lang, cards, change)
 	})
@@ -230,16 +234,21 @@ func (p *coursePage) work(ctx context.Context, t *questionState, lang string, ca
 	if err := p.s.catalogue.nginx.Call(ctx, http.MethodPut, "/stock/1?"+url.Values{"count": {"5000"}}.Encode(), nil, nil); err != nil {
 		return err
 	}
-	output := &liveOutput{show: func(text string) { change(func() { t.Output = text }) }}
-	results, err := p.s.runner(lang, output).Run(ctx, t.In["en"].Commands)
-	output.flush()
+	output := &bytes.Buffer{}
+	runner := p.s.runner(lang, output)
+	runner.Begin = func(c course.Command) { change(func() { t.What = verbatim(c.Text) }) }
+	results, err := runner.Run(ctx, t.In["en"].Commands)
+	change(func() { t.Output = course.Short(string(output.Next(maxOutput))) })
 	if err != nil {
 		return err
 	}
 	right, err := results.Right(t.In[lang].Options, cards)
 	votes := p.s.votes.reveal("course-"+t.Of.EN, t.Index, right)
 	whys := p.explain(t, results, cards)
-	change(func() { t.Right, t.Said, t.whys, t.Votes = right, results.Verdicts, whys, votes })
+	exhibits, system := p.exhibits(t, results), p.system(t, results.Runs)
+	change(func() {
+		t.Right, t.Exhibits, t.Sales, t.System, t.whys, t.Votes = right, exhibits, sales(results.Runs), system, whys, votes
+	})
 	return err
 }
 
@@ -265,33 +274,6 @@ func (s *Server) runner(lang string, output io.Writer) course.Runner {
 		Program: cmp.Or(s.Program, s.Binary), Target: s.Lab.Target, Replicas: s.Lab.Replicas, Token: s.Lab.Token,
 		Lang: lang, Quick: s.QuickLessons, Output: output, Progress: output,
 	}
-}
-
-// liveOutput shows what the commands print, at most five times a second.
-type liveOutput struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	shown time.Time
-	show  func(text string)
-}
-
-func (o *liveOutput) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.text.Len()+len(p) <= maxOutput {
-		o.text.Write(p)
-	}
-	if time.Since(o.shown) > 200*time.Millisecond {
-		o.shown = time.Now()
-		o.show(o.text.String())
-	}
-	return len(p), nil
-}
-
-func (o *liveOutput) flush() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.show(course.Short(o.text.String()))
 }
 
 // markdown returns a text of a lesson as HTML.

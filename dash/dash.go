@@ -167,13 +167,16 @@ func (v view) T(en, zh string) string { return bilingual(en, zh).In(v.Lang) }
 // In returns t in the language of the page.
 func (v view) In(t api.Text) string { return t.In(v.Lang) }
 
+// HTML returns a picture in the language of the page.
+func (v view) HTML(t api.Text) template.HTML { return template.HTML(t.In(v.Lang)) } //nolint:gosec // rendered by our own template
+
 // Part returns the element with this id, with the content that the page's stream sends first.
 func (v view) Part(id string) (template.HTML, error) {
 	text, there := v.parts()[id]
 	if !there {
 		return "", fmt.Errorf("dash: page %s has no live part named %q", v.Page, id)
 	}
-	return template.HTML(text.In(v.Lang)), nil //nolint:gosec // rendered by our own template
+	return v.HTML(text), nil
 }
 
 // With returns a copy of the view with other data.

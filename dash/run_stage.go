@@ -32,45 +32,50 @@ func (r *runs) picture() api.Text {
 
 // moment returns what the stage shows: the newest point of the run, or the system before the first run.
 func (r *runs) moment() stage.Stage {
-	l := r.live
-	s := stage.Stage{Clients: []stage.Box{{Name: terminal.Number(max(1, cmp.Or(l.clients, 100))), Note: bilingual("clients", "个客户端")}}, Row: terminal.Number(cmp.Or(l.Stock, 5000))}
-	var now point
+	l, now, strategy := r.live, point{}, ""
 	if len(l.Series) > 0 {
 		of := l.Series[len(l.Series)-1]
-		if len(of.Points) > 0 {
+		if strategy = of.Strategy; len(of.Points) > 0 {
 			now = of.Points[len(of.Points)-1]
 		}
-		if c, err := findCard(r.s.catalogue.known(), of.Strategy, 0); err == nil {
-			card := r.s.catalogue.known()[c]
-			s.Lock, s.Server = stage.PlaceOf(card.Card.Card), map[string]string{"redis": "Redis"}[card.Stock]
-		}
 	}
-	for _, name := range r.replicas(now) {
-		b := stage.Box{Name: name}
-		if n, sent := now.Replicas[name]; sent {
-			b.Note = api.Textf("%s requests", "%s 个请求", terminal.Number(n))
-		}
-		s.Replicas = append(s.Replicas, b)
+	s := r.s.system(strategy)
+	if s.Row = terminal.Number(cmp.Or(l.Stock, 5000)); l.clients > 0 {
+		s.Clients[0].Name = terminal.Number(l.clients)
+	}
+	if len(now.Replicas) > 0 {
+		s.Replicas = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Replicas)) {
+		s.Replicas = append(s.Replicas, stage.Box{Name: name, Note: api.Textf("%s requests", "%s 个请求", terminal.Number(now.Replicas[name]))})
 	}
 	if now.Owner != nil {
 		s.Holder = now.Owner.Replica
 	}
 	if c := now.Count; c != nil {
-		s.Row, s.Of = terminal.Number(c.Left), terminal.Number(l.Stock)
-		if lost := c.Left - l.Stock + c.Sold; lost > 0 {
-			s.Alarm = api.Textf("%s sold, %s taken from stock", "卖出 %s，库存只减少 %s", terminal.Number(c.Sold), terminal.Number(l.Stock-c.Left))
-		}
+		s = withStock(s, l.Stock, c.Sold, c.Left)
 	}
 	return s
 }
 
-func (r *runs) replicas(now point) []string {
-	if len(now.Replicas) > 0 {
-		return slices.Sorted(maps.Keys(now.Replicas))
+// system returns the system at rest, with the lock of a strategy.
+func (s *Server) system(strategy string) stage.Stage {
+	at := stage.Stage{Clients: []stage.Box{{Name: "100", Note: bilingual("clients", "个客户端")}}, Row: terminal.Number(5000)}
+	for i := range max(1, len(s.Lab.Replicas)) {
+		at.Replicas = append(at.Replicas, stage.Box{Name: fmt.Sprintf("replica-%d", i+1)})
 	}
-	names := make([]string, max(1, len(r.s.Lab.Replicas)))
-	for i := range names {
-		names[i] = fmt.Sprintf("replica-%d", i+1)
+	if i, err := findCard(s.catalogue.known(), strategy, 0); err == nil {
+		c := s.catalogue.known()[i]
+		at.Lock, at.Server = stage.PlaceOf(c.Card.Card), map[string]string{"redis": "Redis"}[c.Stock]
 	}
-	return names
+	return at
+}
+
+// withStock adds the stock that is left to the picture, and the lost updates.
+func withStock(s stage.Stage, stock, sold, left int) stage.Stage {
+	s.Row, s.Of = terminal.Number(left), terminal.Number(stock)
+	if left-stock+sold > 0 {
+		s.Alarm = api.Textf("%s sold, %s taken from stock", "卖出 %s，库存只减少 %s", terminal.Number(sold), terminal.Number(stock-left))
+	}
+	return s
 }

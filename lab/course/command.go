@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,6 +115,7 @@ type Runner struct {
 	Quick    bool   // with a small load
 	// Output receives what the commands print. Progress receives their progress.
 	Output, Progress io.Writer
+	Begin            func(Command) // is called before each command; may be nil
 }
 
 // Run runs the commands in their order. Their results are in the returned Results, also after an
@@ -123,22 +123,26 @@ type Runner struct {
 func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
 	results := NewResults()
 	text := &bytes.Buffer{}
-	r.Output = &lockedWriter{w: io.MultiWriter(r.Output, text)}
+	var mu sync.Mutex
+	r.Output, r.Progress = lockedWriter{&mu, io.MultiWriter(r.Output, text)}, lockedWriter{&mu, r.Progress}
+	recorded := r.record(ctx, commands, results)
 	var requests sync.WaitGroup
-	defer requests.Wait()
 	var err error
 	for _, c := range commands {
+		if r.Begin != nil {
+			r.Begin(c)
+		}
 		switch {
 		case c.pause > 0:
 			err = sleep(ctx, c.pause)
 		case c.wait:
 			requests.Wait()
 		case c.URL != nil:
-			answers := results.nextAnswers(c.times)
+			all := results.next(c)
 			if c.background {
-				requests.Go(func() { r.requests(ctx, c, answers) })
+				requests.Go(func() { r.requests(ctx, c, all) })
 			} else {
-				r.requests(ctx, c, answers)
+				r.requests(ctx, c, all)
 			}
 		default:
 			err = r.oversell(ctx, c, results)
@@ -148,6 +152,7 @@ func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
 		}
 	}
 	requests.Wait()
+	recorded()
 	results.text = text.String()
 	return results, err
 }
@@ -159,37 +164,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (r Runner) requests(ctx context.Context, c Command, answers []*map[string]any) {
-	var sent sync.WaitGroup
-	for i, answer := range answers {
-		target := r.Target + numbers.ReplaceAllString(c.URL.RequestURI(), strconv.Itoa(i+1))
-		if c.parallel {
-			sent.Go(func() { r.request(ctx, c.Method, target, answer) })
-		} else {
-			r.request(ctx, c.Method, target, answer)
-		}
-	}
-	sent.Wait()
-}
-
-// request prints and stores the answer. A failure is an answer as well: the class sees it.
-func (r Runner) request(ctx context.Context, method, target string, answer *map[string]any) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	status, body, err := r.send(ctx, method, target)
-	if err != nil {
-		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
-		return
-	}
-	got := map[string]any{}
-	if json.Unmarshal(body, &got) != nil {
-		got["text"] = string(body)
-	}
-	got["status"] = float64(status)
-	*answer = got
-	_, _ = fmt.Fprintf(r.Output, "%s\n", bytes.TrimSpace(body))
 }
 
 func (r Runner) send(ctx context.Context, method, target string) (status int, body []byte, err error) {
@@ -211,21 +185,40 @@ func (r Runner) send(ctx context.Context, method, target string) (status int, bo
 	return res.StatusCode, body, err
 }
 
-// oversell runs the program. Its report in JSON goes to stdout, and the text for people to stderr.
+// oversell runs the program. The report of run in JSON goes to stdout, and the text for people to stderr. The
+// results of break are in a folder.
 func (r Runner) oversell(ctx context.Context, c Command, results *Results) error {
 	args := r.adapt(c.Args)
+	folder := ""
+	if c.Args[0] == "break" {
+		var err error
+		if folder, err = os.MkdirTemp("", "oversell-lesson-"); err != nil {
+			return fmt.Errorf("%s: %w", c.Text, err)
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+		args = append(args, "--keep", folder)
+	}
 	cmd := r.process(ctx, args...)
 	var report bytes.Buffer
 	cmd.Stdout, cmd.Stderr = r.Output, r.Progress
-	if slices.Contains(args, "-") {
+	switch c.Args[0] {
+	case "run":
 		cmd.Stdout, cmd.Stderr = &report, r.Output
+	case "break":
+		cmd.Stderr = r.Output
 	}
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if report.Len() > 0 { // also with exit status 1: a broken lock may be the lesson
-		return results.add(c.Args[0], report.Bytes())
+	before := len(results.Verdicts)
+	switch { // also with exit status 1: a broken lock may be the lesson
+	case report.Len() > 0:
+		return results.addRuns(report.Bytes())
+	case folder != "":
+		if failed := results.addExperiments(folder); failed != nil || len(results.Verdicts) > before {
+			return failed
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Text, err)
@@ -248,14 +241,10 @@ func (r Runner) process(ctx context.Context, args ...string) *exec.Cmd {
 // adapt returns the arguments for this lab: where to send the load, and a report in JSON.
 func (r Runner) adapt(args []string) []string {
 	args = slices.Clone(args)
-	if len(args) == 0 || args[0] != "run" && args[0] != "break" {
+	if len(args) == 0 || args[0] != "run" {
 		return args
 	}
-	args = append(args, "--json", "-")
-	if args[0] == "break" {
-		return args
-	}
-	args = append(args, "--quiet")
+	args = append(args, "--json", "-", "--quiet")
 	if isScenario(args) {
 		return args
 	}
@@ -292,11 +281,11 @@ func (c Command) NeedsServers() bool {
 
 // lockedWriter lets several commands print at the same time.
 type lockedWriter struct {
-	mu sync.Mutex
+	mu *sync.Mutex
 	w  io.Writer
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
+func (l lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(p)

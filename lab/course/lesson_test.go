@@ -6,6 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -158,13 +161,22 @@ func TestRecord(t *testing.T) {
 func TestRight(t *testing.T) {
 	t.Parallel()
 	r := NewResults()
-	if err := r.add("run", []byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":[{"en":"x","zh":"x"}]}]`)); err != nil {
+	if err := r.addRuns([]byte(`[{"strategy":"a","lost_updates":3,"verdict":"broken","sentence":{"en":"E","zh":"Z"}},{"guard":"g","broken":[{"en":"x","zh":"x"}]}]`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.add("break", []byte(`{"hazards":["pause"],"rows":[{"strategy":"redis","fenced":true,"summaries":{"pause":{"verdict":"safe","why":{"en":"w","zh":"z"}}}}]}`)); err != nil {
+	folder := t.TempDir()
+	for file, text := range map[string]string{
+		"results.jsonl":              `[{"hazard":"pause","strategy":"redis","fenced":true,"seed":1,"verdict":"safe","why":{"en":"w","zh":"z"}}]`,
+		"pause-redis-fenced-1.jsonl": `{"start":"2026-01-02T03:04:05Z","stock":10}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.addExperiments(folder); err != nil {
 		t.Fatal(err)
 	}
-	*r.nextAnswers(1)[0] = map[string]any{"status": 409.0}
+	r.next(Command{URL: &url.URL{}, times: 1})[0].answer = map[string]any{"status": 409.0}
 	options := func(conditions ...string) (all []Option) {
 		for _, c := range conditions {
 			all = append(all, Option{c, c})
@@ -190,8 +202,11 @@ func TestRight(t *testing.T) {
 			t.Errorf("%v: %d, %v", test.options, right, err)
 		}
 	}
-	if len(r.Verdicts) != 3 || r.Verdicts[0].EN != "E" || r.Verdicts[1].Class != "broken" || r.Verdicts[2].Class != "holds" {
+	if len(r.Verdicts) != 3 || r.Verdicts[0].EN != "E" || r.Verdicts[1].Class != "broken" || r.Verdicts[2].Class != "holds" || r.Verdicts[2].EN != "redis --fenced, pause: safe. w" {
 		t.Errorf("verdicts: %+v", r.Verdicts)
+	}
+	if len(r.Runs) == 0 || r.Runs[0].LostUpdates != 3 || r.Verdicts[2].Experiment.Recording.Stock != 10 {
+		t.Errorf("runs %+v, experiment %+v", r.Runs, r.Verdicts[2].Experiment)
 	}
 }
 
@@ -216,7 +231,7 @@ func TestAdapt(t *testing.T) {
 		"run mutex --replicas 1 --fsync": "run mutex --replicas 1 --fsync --json - --quiet",
 		"run mutex --replicas 5":         "run mutex --replicas 5 --json - --quiet",
 		"run coupon --guard none":        "run coupon --guard none --json - --quiet",
-		"break pause redis":              "break pause redis --json -",
+		"break pause redis":              "break pause redis",
 		"step none --solution":           "step none --solution",
 		"run redis --delay 1ms --fsync ": "run redis --delay 1ms --fsync --json - --quiet",
 	} {

@@ -13,22 +13,29 @@ import (
 	"github.com/expr-lang/expr"
 
 	"oversell/api"
+	"oversell/lab/experiment"
+	"oversell/lab/history"
+	"oversell/lab/measure"
 )
 
 // Results are what the commands of a question returned. Conditions refer to them by name.
 type Results struct {
 	text     string
-	answers  []*map[string]any
+	requests []*request
 	byName   map[string]map[string]any // of run, by strategy
 	byGuard  map[string]map[string]any // of a scenario, by guard
 	verdicts map[string]any            // of break, by strategy
 	Verdicts []Sentence
+	Runs     []measure.Result // of run, without those of scenarios
+	// Recording has the requests of curl and their steps.
+	Recording history.Recording
 }
 
 // Sentence is a verdict about one strategy or guard. Class is the CSS class of the sentence.
 type Sentence struct {
 	api.Text
-	Class string
+	Class      string
+	Experiment *experiment.Result // of break, with its recording; otherwise nil
 }
 
 // NewResults returns results without any.
@@ -36,30 +43,20 @@ func NewResults() *Results {
 	return &Results{byName: map[string]map[string]any{}, byGuard: map[string]map[string]any{}, verdicts: map[string]any{}}
 }
 
-func (r *Results) nextAnswers(n int) []*map[string]any {
-	for range n {
-		r.answers = append(r.answers, &map[string]any{})
-	}
-	return r.answers[len(r.answers)-n:]
-}
-
 // Answers returns the JSON answers to the requests, in the order of the commands. Each has a status.
 func (r *Results) Answers() []map[string]any {
-	answers := make([]map[string]any, len(r.answers))
-	for i, answer := range r.answers {
-		answers[i] = *answer
+	answers := make([]map[string]any, len(r.requests))
+	for i, request := range r.requests {
+		answers[i] = request.answer
 	}
 	return answers
 }
 
-// add stores the report in JSON of the subcommand run or break.
-func (r *Results) add(subcommand string, report []byte) error {
-	if subcommand == "break" {
-		return r.addVerdicts(report)
-	}
+// addRuns stores the report in JSON of the subcommand run.
+func (r *Results) addRuns(report []byte) error {
 	var all []struct {
 		Guard, Strategy string
-		Verdict         string     // of run
+		Verdict         string     // of a load
 		Broken          []api.Text // of a scenario
 		Sentence        api.Text
 	}
@@ -74,37 +71,27 @@ func (r *Results) add(subcommand string, report []byte) error {
 		} else {
 			r.byName[result.Strategy] = raw[i]
 		}
-		r.Verdicts = append(r.Verdicts, Sentence{result.Sentence, result.Verdict})
+		r.Verdicts = append(r.Verdicts, Sentence{Text: result.Sentence, Class: result.Verdict})
 	}
-	return nil
+	if len(r.byName) == 0 {
+		return nil
+	}
+	return json.Unmarshal(report, &r.Runs)
 }
 
-func (r *Results) addVerdicts(report []byte) error {
-	var of struct {
-		Rows []struct {
-			Strategy  string
-			Fenced    bool
-			Summaries map[string]struct {
-				Verdict api.Verdict
-				Why     api.Text
-			}
-		}
+// addExperiments stores the results that break has kept in a folder.
+func (r *Results) addExperiments(folder string) error {
+	store, err := experiment.OpenStore(folder)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(report, &of); err != nil {
-		return fmt.Errorf("the report of break: %w", err)
+	all, err := store.WithRecordings()
+	for i, e := range all {
+		r.verdicts[e.Strategy] = string(e.Verdict)
+		text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", e.Name(), e.Hazard, e.Verdict, e.Verdict.In("zh"), e.Why.EN, e.Why.ZH)
+		r.Verdicts = append(r.Verdicts, Sentence{text, map[string]string{api.Safe.Sign(): "holds", api.Broken.Sign(): "broken"}[e.Verdict.Sign()], &all[i]})
 	}
-	for _, row := range of.Rows {
-		name := row.Strategy
-		if row.Fenced {
-			name += " --fenced"
-		}
-		for hazard, summary := range row.Summaries {
-			r.verdicts[row.Strategy] = string(summary.Verdict)
-			text := api.Textf("%[1]s, %[2]s: %[3]s. %[5]s", "%[1]s，%[2]s：%[4]s。%[6]s", name, hazard, summary.Verdict, summary.Verdict.In("zh"), summary.Why.EN, summary.Why.ZH)
-			r.Verdicts = append(r.Verdicts, Sentence{text, map[string]string{api.Safe.Sign(): "holds", api.Broken.Sign(): "broken"}[summary.Verdict.Sign()]})
-		}
-	}
-	return nil
+	return err
 }
 
 // Merge adds the results of later commands. Figures in the text may refer to earlier ones.
@@ -113,8 +100,8 @@ func (r *Results) Merge(later *Results) {
 	maps.Copy(r.byGuard, later.byGuard)
 	maps.Copy(r.verdicts, later.verdicts)
 	r.text = later.text
-	if len(later.answers) > 0 {
-		r.answers = later.answers
+	if len(later.requests) > 0 {
+		r.requests = later.requests
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	"oversell/api"
 	"oversell/lab/rig"
@@ -104,4 +105,36 @@ func (e Exercise) Needs() (cfg rig.Config) {
 		}
 	}
 	return cfg
+}
+
+// Move is what happens in an exercise: a statement of a session with the reply that it must get, or words.
+type Move struct {
+	Session string   // empty for words that belong to no session
+	Server  string   // of a statement: mysql, redis or zk
+	Words   api.Text // a statement is the same in both languages
+	Reply   string   // empty if any reply is right
+}
+
+// Moves returns what happens, in its order.
+func (e Exercise) Moves() (all []Move) {
+	for _, s := range e.steps {
+		m := Move{Session: s.session, Server: s.server, Words: api.Text{EN: s.text, ZH: s.text}, Reply: strings.Join(s.want, "  ")}
+		switch {
+		case s.kind == blank:
+			continue
+		case s.kind == comment:
+			m.Words = s.comment
+		case s.kind == receives:
+			m.Words = api.Text{EN: "receives", ZH: "收到"}
+		case s.kind == dies:
+			m.Words = api.Text{EN: "dies: its connection breaks", ZH: "崩溃：连接断开"}
+		case s.kind == sleep:
+			m.Words = api.Textf("%s pass", "过了 %s", s.text)
+		}
+		if s.mode == waits || s.mode == nothing {
+			m.Reply = map[mode]string{waits: "…", nothing: "–"}[s.mode]
+		}
+		all = append(all, m)
+	}
+	return all
 }

@@ -48,6 +48,24 @@ func record(client *http.Client, replicas []string, token string) *recorder {
 	return r
 }
 
+// Steps records the steps that the replicas report until stop is called, which returns them in their order. The
+// recording begins at start, when each replica is connected.
+func Steps(ctx context.Context, replicas []string, token string) (start time.Time, stop func() []history.Event, err error) {
+	r := record(api.Direct(), replicas, token)
+	if err := r.awaitConnected(ctx); err != nil {
+		r.close()
+		return start, nil, err
+	}
+	return r.start, func() (all []history.Event) {
+		r.close()
+		for key := range r.events {
+			all = append(all, r.eventsOf(key)...)
+		}
+		slices.SortStableFunc(all, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+		return all
+	}, nil
+}
+
 func (r *recorder) close() {
 	r.stop()
 	r.done.Wait()

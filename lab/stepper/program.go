@@ -23,12 +23,21 @@ func Of(log []Entry, client Client) []Entry {
 }
 
 // Alone returns the entries of a client that buys while the other one does nothing.
-func (g Graph) Alone(client Client) (log []Entry) {
-	for at := 0; at < len(g.Nodes) && g.Nodes[at].Moves[client] != nil && len(log) < maxMoves; {
+func (g Graph) Alone(client Client) []Entry {
+	return g.Log(slices.Repeat([]Client{client}, maxMoves))
+}
+
+// Log returns the entries of the moves, up to a move that the recording lacks.
+func (g Graph) Log(moves []Client) (log []Entry) {
+	at := 0
+	for i, client := range moves {
+		if at >= len(g.Nodes) || g.Nodes[at].Moves[client] == nil {
+			break
+		}
 		move := g.Nodes[at].Moves[client]
 		for _, seen := range move.Log {
 			line := g.Lines[seen.Line]
-			e := Entry{Client: seen.Client, Step: line.Step, Text: line.Text, Row: seen.Row}
+			e := Entry{Client: seen.Client, Step: line.Step, Text: line.Text, Row: seen.Row, Move: i + 1}
 			for _, c := range seen.Commands {
 				e.Commands = append(e.Commands, g.Commands[c])
 			}

@@ -69,6 +69,9 @@ func (t Recorded) In(language string) Recorded {
 	return t
 }
 
+// InLanguage returns the picture in a language: en or zh.
+func (t Recorded) InLanguage(language string) Ladder { return t.In(language).Ladder() }
+
 // Inline returns the picture, as Ladder.Inline does.
 func (t Recorded) Inline(id string) (template.HTML, error) { return t.Ladder().Inline(id) }
 

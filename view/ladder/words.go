@@ -23,6 +23,7 @@ var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, neve
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
 	"refused, the lock is lost": "被拒绝，锁已丢失", "refused, its fence is old": "被拒绝，栅栏号已旧", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
 	"unreachable": "连不上", "timeout": "超时", "connection broken": "连接中断", "interrupted": "被打断",
+	"held": "持有过", "not held": "未持有", "expired": "租期已过", "entered": "已进入", "left": "已离开", "counted": "已计数", "changed": "已修改", "unchanged": "未修改",
 }
 
 // lang is the language of a picture: en or zh.

@@ -1,0 +1,153 @@
+package dash
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"path"
+	"slices"
+	"strings"
+
+	"oversell/api"
+	"oversell/docs"
+	"oversell/lab/course"
+	"oversell/lab/exercise"
+	"oversell/lab/measure"
+	"oversell/lab/stepper"
+	"oversell/view/ladder"
+	"oversell/view/stage"
+	"oversell/view/terminal"
+)
+
+// exhibit is a sentence about the run of a question, its picture, or both.
+type exhibit struct {
+	course.Sentence
+	Picture api.Text // HTML; may be empty
+	Open    bool     // the picture is shown at once: of several, the first one that shows harm
+}
+
+// sale compares what a strategy sold with what was taken from the stock. The widths are in per cent.
+type sale struct {
+	measure.Result
+	Sold, Taken, Lost    string
+	Wide, TakenWide, Gap string
+}
+
+// exhibits returns the sentences and pictures of a run, and those of commands that are always the same. r may be nil.
+func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibit) {
+	id := t.Of.EN + "-" + t.ID
+	draw := func(n int, of func(lang string) ladder.Ladder) api.Text {
+		return inBoth(func(lang string) (template.HTML, error) { return of(lang).Inline(fmt.Sprintf("%s-%d", id, n)) })
+	}
+	if r != nil {
+		for i, v := range r.Verdicts {
+			x := exhibit{Sentence: v}
+			if e := v.Experiment; e != nil && !ladder.OfRecording(e.Recording).Empty() {
+				rec := e.Recording
+				for _, c := range p.s.catalogue.known() {
+					if c.ID == e.Strategy {
+						rec = c.Leased(rec)
+					}
+				}
+				x.Picture = draw(i, ladder.OfRecording(rec).InLanguage)
+			}
+			all = append(all, x)
+		}
+		if recorded := ladder.OfRecording(r.Recording); !recorded.Empty() {
+			all = append(all, exhibit{Picture: draw(len(all), recorded.InLanguage)})
+		}
+	}
+	for _, c := range t.In["en"].Commands {
+		if of := played(c); of != nil {
+			all = append(all, exhibit{Picture: draw(len(all), of)})
+		}
+	}
+	pictured := func(x exhibit) bool { return x.Picture.EN != "" }
+	first := slices.IndexFunc(all, func(x exhibit) bool { return pictured(x) && x.Class == "broken" })
+	if first < 0 {
+		first = slices.IndexFunc(all, pictured)
+	}
+	if first >= 0 {
+		all[first].Open = true
+	}
+	return all
+}
+
+// played returns the ladder of a command that takes the same steps each time, or nil.
+func played(c course.Command) func(lang string) ladder.Ladder {
+	if len(c.Args) < 2 {
+		return nil
+	}
+	switch c.Args[0] {
+	case "exercise":
+		if e, err := exercise.Find(c.Args[1]); err == nil {
+			return func(lang string) ladder.Ladder { return ladder.OfExercise(e, lang) }
+		}
+	case "step":
+		graphs, _ := stepper.Recordings(docs.Steps) // no error: a test reads them
+		if g := graphs[c.Args[1]]; g.Solution() != nil {
+			log := g.Log(g.Solution().Moves)
+			return func(lang string) ladder.Ladder {
+				return ladder.OfSteps(ladder.Steps{Log: log, Locked: stepper.Locks(g.Program(stepper.A, nil)), Lang: lang})
+			}
+		}
+	}
+	return nil
+}
+
+// sales returns the bars of a comparison.
+func sales(runs []measure.Result) (all []sale) {
+	most := 1
+	for _, r := range runs {
+		most = max(most, r.Sold)
+	}
+	wide := func(n int) string { return fmt.Sprintf("%.1f%%", 100*float64(max(0, n))/float64(most)) }
+	for _, r := range runs {
+		if r.Remaining == nil {
+			continue
+		}
+		taken := r.Stock - *r.Remaining
+		s := sale{Result: r, Sold: terminal.Number(r.Sold), Taken: terminal.Number(taken), Wide: wide(r.Sold), TakenWide: wide(min(taken, r.Sold))}
+		if lost := r.Sold - taken; lost > 0 {
+			s.Lost, s.Gap = terminal.Number(lost), wide(lost)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// system draws the system that the question is about: before and during a run with the fault, and after it with the
+// stock of the first strategy that lost an update.
+func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
+	strategy, hazard, place := subject(t.In["en"].Commands)
+	s := p.s.system(strategy)
+	s.Lock = cmp.Or(place, s.Lock)
+	if state := map[string]stage.State{"pause": stage.Frozen, "crash": stage.Dead}[hazard]; state != "" && t.Running {
+		s.Replicas[0].State = state
+	}
+	if len(runs) > 0 {
+		r := runs[max(0, slices.IndexFunc(runs, func(r measure.Result) bool { return r.LostUpdates > 0 }))]
+		s = p.s.system(r.Strategy)
+		if s.Clients[0].Name = terminal.Number(r.Clients); r.Remaining != nil {
+			s = withStock(s, r.Stock, r.Sold, *r.Remaining)
+		}
+	}
+	return inBoth(func(lang string) (template.HTML, error) { return s.SVG(t.ID+"-system", lang) })
+}
+
+// subject returns what the first command is about: a strategy, perhaps with a hazard, or the place of a primitive.
+func subject(commands []course.Command) (strategy, hazard string, place stage.Place) {
+	for _, c := range commands {
+		switch {
+		case len(c.Args) > 2 && c.Args[0] == "break":
+			return c.Args[2], c.Args[1], ""
+		case len(c.Args) > 1 && slices.Contains([]string{"run", "step"}, c.Args[0]):
+			return c.Args[1], "", ""
+		case c.URL != nil && c.URL.Query().Has("strategy"):
+			return c.URL.Query().Get("strategy"), "", ""
+		case c.URL != nil && strings.HasPrefix(c.URL.Path, "/test/"):
+			return "", "", stage.Place(strings.ReplaceAll(path.Base(strings.TrimSuffix(c.URL.Path, "/enter")), "-", " "))
+		}
+	}
+	return "none", "", ""
+}

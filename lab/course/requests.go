@@ -1,0 +1,117 @@
+package course
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"oversell/lab/experiment"
+	"oversell/lab/history"
+)
+
+// request is a request of curl with its answer, which has a status.
+type request struct {
+	uri          string
+	called, done time.Time
+	answer       map[string]any
+}
+
+// next adds the requests of a command.
+func (r *Results) next(c Command) (all []*request) {
+	for i := range c.times {
+		all = append(all, &request{uri: numbers.ReplaceAllString(c.URL.RequestURI(), strconv.Itoa(i+1)), answer: map[string]any{}})
+	}
+	r.requests = append(r.requests, all...)
+	return all
+}
+
+func (r Runner) requests(ctx context.Context, c Command, all []*request) {
+	var sent sync.WaitGroup
+	for _, q := range all {
+		if c.parallel {
+			sent.Go(func() { r.request(ctx, c.Method, q) })
+		} else {
+			r.request(ctx, c.Method, q)
+		}
+	}
+	sent.Wait()
+}
+
+// request prints and stores the answer. A failure is an answer as well: the class sees it.
+func (r Runner) request(ctx context.Context, method string, q *request) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	q.called = time.Now()
+	status, body, err := r.send(ctx, method, r.Target+q.uri)
+	q.done = time.Now()
+	if err != nil {
+		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
+		return
+	}
+	got := map[string]any{}
+	if json.Unmarshal(body, &got) != nil {
+		got["text"] = string(body)
+	}
+	got["status"] = float64(status)
+	q.answer = got
+	_, _ = fmt.Fprintf(r.Output, "%s\n", bytes.TrimSpace(body))
+}
+
+// record records the steps that the replicas take for the requests of curl, until the returned function is called.
+// If a replica is missing, there is no recording, and the answers say why.
+func (r Runner) record(ctx context.Context, commands []Command, results *Results) (done func()) {
+	curl := slices.ContainsFunc(commands, func(c Command) bool { return c.URL != nil })
+	start, stop, err := time.Time{}, func() []history.Event { return nil }, error(nil)
+	if curl && len(r.Replicas) > 0 {
+		soon, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		start, stop, err = experiment.Steps(soon, r.Replicas, r.Token)
+	}
+	if err != nil || start.IsZero() {
+		return func() {}
+	}
+	return func() {
+		_ = sleep(ctx, 100*time.Millisecond) // a replica reports the release after its answer
+		results.Recording = history.Recording{Start: start, Events: stop()}
+		for i, e := range results.Recording.Events {
+			if strings.HasPrefix(e.Strategy, "/") { // of a primitive, which may have several holders
+				results.Recording.Events[i].Key = e.Owner
+			}
+		}
+		for _, q := range results.requests {
+			if op, answered := q.op(start); answered {
+				results.Recording.Ops, results.Recording.Stock = append(results.Recording.Ops, op), fullStock
+			}
+		}
+	}
+}
+
+// fullStock is the number of pieces with which each question begins.
+const fullStock = 5000
+
+// op returns a request that answered with an outcome as the record of its client. The steps of an owner who locks
+// with one request and unlocks with another say enough.
+func (q *request) op(start time.Time) (op history.Op, answered bool) {
+	reason, answered := q.answer["outcome"].(string)
+	if reason == "locked" || reason == "unlocked" {
+		return op, false
+	}
+	op = history.Op{Call: q.called.Sub(start), Return: q.done.Sub(start), Outcome: history.Refused, Reason: reason}
+	op.Replica, _ = q.answer["replica"].(string)
+	op.Strategy, _ = q.answer["strategy"].(string)
+	left, sold := q.answer["remaining"].(float64)
+	if q.answer["status"] == float64(http.StatusOK) {
+		op.Outcome = history.OK
+	}
+	if sold {
+		op.Qty, op.Remaining, op.HasRemaining = 1, int(left), true
+	}
+	return op, answered
+}
