@@ -103,6 +103,9 @@ func (p *coursePage) questionsOf(lesson int) (all []*questionState) {
 				In:             map[string]course.Question{"en": question, "zh": zh[n]},
 				MissingServers: p.s.Binary == "" && slices.ContainsFunc(question.Commands, course.Command.NeedsServers),
 			})
+			if p.s.Service != nil {
+				all[n].Exhibits = p.exhibits(all[n], course.NewResults())
+			}
 		}
 	}
 	return all
@@ -136,7 +139,7 @@ func (p *coursePage) ask(_ context.Context, req request) error {
 }
 
 func (p *coursePage) draw(t *questionState) hub.Message {
-	if len(t.Exhibits) == 0 { // before a result
+	if len(t.Exhibits)+len(t.Sales) == 0 { // before a result
 		t.System = p.system(t, nil)
 	}
 	return hub.Replace(p.s.render("lesson", "question", t.ID, t))

@@ -29,33 +29,34 @@ type exhibit struct {
 // sale compares what a strategy sold with what was taken from the stock. The widths are in per cent.
 type sale struct {
 	measure.Result
-	Sold, Taken, Lost    string
-	Wide, TakenWide, Gap string
+	Sold, Taken, Lost          string
+	Wide, TakenWide, Gap, Fast string // Fast is empty if there is nothing to compare
 }
 
-// exhibits returns the sentences and pictures of a run, and those of commands that are always the same. r may be nil.
+// exhibits returns the sentences and pictures of a run, and those of commands that are always the same.
 func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibit) {
 	id := t.Of.EN + "-" + t.ID
 	draw := func(n int, of func(lang string) ladder.Ladder) api.Text {
 		return inBoth(func(lang string) (template.HTML, error) { return of(lang).Inline(fmt.Sprintf("%s-%d", id, n)) })
 	}
-	if r != nil {
-		for i, v := range r.Verdicts {
-			x := exhibit{Sentence: v}
-			if e := v.Experiment; e != nil && !ladder.OfRecording(e.Recording).Empty() {
-				rec := e.Recording
-				for _, c := range p.s.catalogue.known() {
-					if c.ID == e.Strategy {
-						rec = c.Leased(rec)
-					}
+	for i, v := range r.Verdicts {
+		if v.Class == "holds" && v.Experiment == nil && len(r.Runs) > 0 {
+			continue // the bars say the same
+		}
+		x := exhibit{Sentence: v}
+		if e := v.Experiment; e != nil && !ladder.OfRecording(e.Recording).Empty() {
+			rec := e.Recording
+			for _, c := range p.s.catalogue.known() {
+				if c.ID == e.Strategy {
+					rec = c.Leased(rec)
 				}
-				x.Picture = draw(i, ladder.OfRecording(rec).InLanguage)
 			}
-			all = append(all, x)
+			x.Picture = draw(i, ladder.OfRecording(rec).InLanguage)
 		}
-		if recorded := ladder.OfRecording(r.Recording); !recorded.Empty() {
-			all = append(all, exhibit{Picture: draw(len(all), recorded.InLanguage)})
-		}
+		all = append(all, x)
+	}
+	if recorded := ladder.OfRecording(r.Recording); !recorded.Empty() {
+		all = append(all, exhibit{Picture: draw(len(all), recorded.InLanguage)})
 	}
 	for _, c := range t.In["en"].Commands {
 		if of := played(c); of != nil {
@@ -97,9 +98,9 @@ func played(c course.Command) func(lang string) ladder.Ladder {
 
 // sales returns the bars of a comparison.
 func sales(runs []measure.Result) (all []sale) {
-	most := 1
+	most, fastest := 1, 1e-9
 	for _, r := range runs {
-		most = max(most, r.Sold)
+		most, fastest = max(most, r.Sold), max(fastest, r.ThroughputPerS)
 	}
 	wide := func(n int) string { return fmt.Sprintf("%.1f%%", 100*float64(max(0, n))/float64(most)) }
 	for _, r := range runs {
@@ -111,6 +112,9 @@ func sales(runs []measure.Result) (all []sale) {
 		if lost := r.Sold - taken; lost > 0 {
 			s.Lost, s.Gap = terminal.Number(lost), wide(lost)
 		}
+		if len(runs) > 1 {
+			s.Fast = fmt.Sprintf("%.1f%%", 100*r.ThroughputPerS/fastest)
+		}
 		all = append(all, s)
 	}
 	return all
@@ -119,10 +123,12 @@ func sales(runs []measure.Result) (all []sale) {
 // system draws the system that the question is about: before and during a run with the fault, and after it with the
 // stock of the first strategy that lost an update.
 func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
-	strategy, hazard, place := subject(t.In["en"].Commands)
-	s := p.s.system(strategy)
-	s.Lock = cmp.Or(place, s.Lock)
-	if state := map[string]stage.State{"pause": stage.Frozen, "crash": stage.Dead}[hazard]; state != "" && t.Running {
+	about := subjectOf(t.In["en"].Commands)
+	s := p.s.system(about.strategy)
+	if s.Lock = cmp.Or(about.place, s.Lock); !about.load {
+		s.Clients, s.Row = []stage.Box{{Name: "A"}, {Name: "B"}}, about.row
+	}
+	if state := map[string]stage.State{"pause": stage.Frozen, "crash": stage.Dead}[about.hazard]; state != "" && t.Running {
 		s.Replicas[0].State = state
 	}
 	if len(runs) > 0 {
@@ -135,19 +141,43 @@ func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 	return inBoth(func(lang string) (template.HTML, error) { return s.SVG(t.ID+"-system", lang) })
 }
 
-// subject returns what the first command is about: a strategy, perhaps with a hazard, or the place of a primitive.
-func subject(commands []course.Command) (strategy, hazard string, place stage.Place) {
+// subject is what the commands of a question are about: a strategy, or a primitive.
+type subject struct {
+	strategy, hazard string
+	place            stage.Place // of a primitive: its name
+	row              string      // the stock at the start
+	load             bool        // of many clients
+}
+
+func subjectOf(commands []course.Command) subject {
 	for _, c := range commands {
 		switch {
 		case len(c.Args) > 2 && c.Args[0] == "break":
-			return c.Args[2], c.Args[1], ""
-		case len(c.Args) > 1 && slices.Contains([]string{"run", "step"}, c.Args[0]):
-			return c.Args[1], "", ""
+			return subject{strategy: c.Args[2], hazard: c.Args[1], row: "10"}
+		case len(c.Args) > 1 && c.Args[0] == "step":
+			return subject{strategy: c.Args[1], row: "10"}
+		case len(c.Args) > 1 && c.Args[0] == "run":
+			return subject{strategy: c.Args[1], load: true}
 		case c.URL != nil && c.URL.Query().Has("strategy"):
-			return c.URL.Query().Get("strategy"), "", ""
+			return subject{strategy: c.URL.Query().Get("strategy"), row: "5,000"}
 		case c.URL != nil && strings.HasPrefix(c.URL.Path, "/test/"):
-			return "", "", stage.Place(strings.ReplaceAll(path.Base(strings.TrimSuffix(c.URL.Path, "/enter")), "-", " "))
+			return subject{place: stage.Place(strings.ReplaceAll(path.Base(strings.TrimSuffix(c.URL.Path, "/enter")), "-", " "))}
 		}
 	}
-	return "none", "", ""
+	return subject{}
+}
+
+// Recorded names the recorded runs of the experiments, which have pages of their own in recorded mode.
+func (t *questionState) Recorded() (all []resultKey) {
+	for _, c := range t.In["en"].Commands {
+		if len(c.Args) < 3 || c.Args[0] != "break" {
+			continue
+		}
+		for _, strategy := range c.Args[2:] {
+			if !strings.HasPrefix(strategy, "--") {
+				all = append(all, resultKey{c.Args[1], strategy, slices.Contains(c.Args, "--fenced")})
+			}
+		}
+	}
+	return all
 }

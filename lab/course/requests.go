@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/history"
 )
@@ -79,18 +80,33 @@ func (r Runner) record(ctx context.Context, commands []Command, results *Results
 	}
 	return func() {
 		_ = sleep(ctx, 100*time.Millisecond) // a replica reports the release after its answer
-		results.Recording = history.Recording{Start: start, Events: stop()}
-		for i, e := range results.Recording.Events {
-			if strings.HasPrefix(e.Strategy, "/") { // of a primitive, which may have several holders
-				results.Recording.Events[i].Key = e.Owner
-			}
-		}
+		rec := history.Recording{Start: start, Events: withoutPrimitives(stop())}
 		for _, q := range results.requests {
 			if op, answered := q.op(start); answered {
-				results.Recording.Ops, results.Recording.Stock = append(results.Recording.Ops, op), fullStock
+				rec.Ops = append(rec.Ops, op)
+			}
+			if _, sold := q.answer["remaining"]; sold {
+				rec.Stock = fullStock
 			}
 		}
+		results.Recording = rec
 	}
+}
+
+// withoutPrimitives leaves out the steps of requests for a primitive that nobody holds, such as a counter. Each holder
+// of another primitive gets a key of its own: several may hold a semaphore, which is no violation.
+func withoutPrimitives(events []history.Event) (kept []history.Event) {
+	for _, e := range events {
+		primitive := strings.HasPrefix(e.Strategy, "/") // in place of a strategy, its steps name the route
+		held := slices.ContainsFunc(events, func(g history.Event) bool { return g.Owner == e.Owner && g.Step == string(api.Granted) })
+		if primitive {
+			e.Key = e.Owner
+		}
+		if held || !primitive {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // fullStock is the number of pieces with which each question begins.

@@ -58,7 +58,7 @@ func (s *scene) setColumns() {
 	for _, task := range s.tasks {
 		s.columns = append(s.columns, Column{Name: task.name, Note: cmp.Or(task.replica, s.word("no replica")), Client: true})
 		locked = locked || len(task.holds)+len(task.waits) > 0
-		sold = sold || task.op != nil || task.took("read") || task.took("written")
+		sold = sold || task.op != nil && task.op.Qty > 0 || task.took("read") || task.took("written")
 	}
 	if locked {
 		s.lock = len(s.columns)
