@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"path"
 	"slices"
 	"strings"
 
@@ -123,12 +122,25 @@ func sales(runs []measure.Result) (all []sale) {
 // system draws the system that the question is about: before and during a run with the fault, and after it with the
 // stock of the first strategy that lost an update.
 func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
-	about := subjectOf(t.In["en"].Commands)
-	s := p.s.system(about.strategy)
-	if s.Lock = cmp.Or(about.place, s.Lock); !about.load {
-		s.Clients, s.Row = []stage.Box{{Name: "A"}, {Name: "B"}}, about.row
+	var words []string // the first one that is the name of a strategy counts
+	var url, place string
+	for _, c := range t.In["en"].Commands {
+		if words = append(words, c.Args...); c.URL != nil {
+			url, words = c.URL.Path, append(words, c.URL.Query().Get("strategy"))
+		}
 	}
-	if state := map[string]stage.State{"pause": stage.Frozen, "crash": stage.Dead}[about.hazard]; state != "" && t.Running {
+	if primitive, is := strings.CutPrefix(url, "/test/"); is {
+		place = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(primitive, "/enter"), "/leave"), "-", " ")
+	}
+	cards := p.s.catalogue.known()
+	at := slices.IndexFunc(words, func(w string) bool { _, err := findCard(cards, w, 0); return err == nil })
+	s := p.s.system(append(words, "none")[max(0, at)])
+	if s.Lock = cmp.Or(s.Lock, stage.Place(place)); !slices.Contains(words, "run") {
+		if s.Clients = []stage.Box{{Name: "A"}, {Name: "B"}}; url == "" {
+			s.Row = "10"
+		}
+	}
+	if state := map[string]stage.State{"pause": stage.Frozen, "crash": stage.Dead}[append(words, "", "")[1]]; state != "" && t.Running {
 		s.Replicas[0].State = state
 	}
 	if len(runs) > 0 {
@@ -139,32 +151,6 @@ func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 		}
 	}
 	return inBoth(func(lang string) (template.HTML, error) { return s.SVG(t.ID+"-system", lang) })
-}
-
-// subject is what the commands of a question are about: a strategy, or a primitive.
-type subject struct {
-	strategy, hazard string
-	place            stage.Place // of a primitive: its name
-	row              string      // the stock at the start
-	load             bool        // of many clients
-}
-
-func subjectOf(commands []course.Command) subject {
-	for _, c := range commands {
-		switch {
-		case len(c.Args) > 2 && c.Args[0] == "break":
-			return subject{strategy: c.Args[2], hazard: c.Args[1], row: "10"}
-		case len(c.Args) > 1 && c.Args[0] == "step":
-			return subject{strategy: c.Args[1], row: "10"}
-		case len(c.Args) > 1 && c.Args[0] == "run":
-			return subject{strategy: c.Args[1], load: true}
-		case c.URL != nil && c.URL.Query().Has("strategy"):
-			return subject{strategy: c.URL.Query().Get("strategy"), row: "5,000"}
-		case c.URL != nil && strings.HasPrefix(c.URL.Path, "/test/"):
-			return subject{place: stage.Place(strings.ReplaceAll(path.Base(strings.TrimSuffix(c.URL.Path, "/enter")), "-", " "))}
-		}
-	}
-	return subject{}
 }
 
 // Recorded names the recorded runs of the experiments, which have pages of their own in recorded mode.

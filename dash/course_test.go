@@ -23,7 +23,8 @@ import (
 // pages take turns: one predicts and presses Run, and both must show the result. The loads are
 // small. Each oversell break starts a lab, so a lesson plays only its first one: make course runs all
 // of them. COURSE selects lessons by a part of their names, and plays all that is in them. Outside the
-// nightly tests, it plays only lesson 0, in which the first prediction is made with the keys, and lesson 1.
+// nightly tests, it plays only lesson 0, in which the first prediction is made with the keys, and lesson 1, which has a
+// load, requests, steps and an experiment.
 func TestCourse(t *testing.T) {
 	en, err := course.Lessons(docs.Course, "en")
 	if err != nil {
@@ -71,6 +72,7 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 			}
 		}
 		inView(t, teacher, box+" [data-verdict]", "light")
+		do(t, teacher, chromedp.WaitReady(box+" "+pictureOf(question.Commands[0]), chromedp.ByQuery), chromedp.WaitReady(box+" .printed:not([open]) .output", chromedp.ByQuery))
 	}
 	steady(t, pages[0])
 	if en.Name == "01-overselling" { // the explanation has the figures of this run
@@ -83,6 +85,28 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 	}
 	accessible(t, pages[0], axe(t), en.Name+", with results")
 	pictures(t, pages[0], "lesson-result")
+}
+
+// pictureOf returns the selector of the picture that shows the result of a command.
+func pictureOf(c course.Command) string {
+	switch {
+	case len(c.Args) > 1 && c.Args[0] == "run" && c.Args[1] == "grain":
+		return ".shown .sentence-of"
+	case len(c.Args) > 0 && c.Args[0] == "run":
+		return ".shown .sales rect"
+	}
+	return ".shown .ladder .rung"
+}
+
+// TestExerciseInLesson plays an exercise of a lesson: a ladder shows its statements and replies.
+func TestExerciseInLesson(t *testing.T) {
+	tab := browser(t)
+	do(t, tab, screens()[1].look("light"), chromedp.Navigate(pageOf(t, testLab)("/dash/course/03-row-locks")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		chromedp.WaitVisible(`#part-question-3 .system`, chromedp.ByQuery),
+		press(`#question-3-1`), press(`#part-question-3 .go`), reads(`#part-question-3 .shown`, "The class was right"),
+		reads(`#part-question-3 .ladder .rung .minor`, "Query OK"), visible(`#part-question-3 .shown`))
+	steady(t, tab)
+	accessible(t, tab, axe(t), "an exercise in a lesson")
 }
 
 func lessonPage(t *testing.T, address func(path string) string, l course.Lesson, lang string) window {
