@@ -22,7 +22,7 @@ import (
 type exhibit struct {
 	course.Sentence
 	Picture api.Text // HTML; may be empty
-	Open    bool     // the picture is shown at once: of several, the first one that shows harm
+	Open    bool     // the picture is shown at once, above the others: the first one that shows harm
 }
 
 // sale compares what a strategy sold with what was taken from the stock. The widths are in per cent.
@@ -69,6 +69,7 @@ func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibi
 	}
 	if first >= 0 {
 		all[first].Open = true
+		all[0], all[first] = all[first], all[0]
 	}
 	return all
 }

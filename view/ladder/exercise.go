@@ -34,7 +34,7 @@ func OfExercise(e exercise.Exercise, language string) Ladder {
 			continue
 		}
 		client := slices.IndexFunc(l.Columns, func(c Column) bool { return c.Name == m.Session })
-		letters := exerciseLetters - 22*client
+		letters := max(24, exerciseLetters-22*client)
 		r := Rung{Column: client, From: client, To: client, Words: shortened([]string{m.Words.In(language)}, letters), Detail: shortened([]string{m.Reply}, letters)}
 		if m.Server != "" {
 			r.To = server
