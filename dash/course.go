@@ -165,6 +165,7 @@ func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
 		p.s.showProblem(w, r, err)
 		return
 	}
+	_, _ = p.s.catalogue.all(r.Context()) // without a lab, the pictures lack the locks
 	lang := language(r)
 	l := p.lessons[lang][i]
 	data := struct {

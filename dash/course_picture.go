@@ -1,7 +1,6 @@
 package dash
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -44,13 +43,7 @@ func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibi
 		}
 		x := exhibit{Sentence: v}
 		if e := v.Experiment; e != nil && !ladder.OfRecording(e.Recording).Empty() {
-			rec := e.Recording
-			for _, c := range p.s.catalogue.known() {
-				if c.ID == e.Strategy {
-					rec = c.Leased(rec)
-				}
-			}
-			x.Picture = draw(i, ladder.OfRecording(rec).InLanguage)
+			x.Picture = draw(i, ladder.OfRecording(e.Recording).InLanguage)
 		}
 		all = append(all, x)
 	}
@@ -124,19 +117,19 @@ func sales(runs []measure.Result) (all []sale) {
 // stock of the first strategy that lost an update.
 func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 	var words []string // the first one that is the name of a strategy counts
-	var url, place string
+	var url string
 	for _, c := range t.In["en"].Commands {
 		if words = append(words, c.Args...); c.URL != nil {
 			url, words = c.URL.Path, append(words, c.URL.Query().Get("strategy"))
 		}
 	}
-	if primitive, is := strings.CutPrefix(url, "/test/"); is {
-		place = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(primitive, "/enter"), "/leave"), "-", " ")
-	}
 	cards := p.s.catalogue.known()
 	at := slices.IndexFunc(words, func(w string) bool { _, err := findCard(cards, w, 0); return err == nil })
 	s := p.s.system(append(words, "none")[max(0, at)])
-	if s.Lock = cmp.Or(s.Lock, stage.Place(place)); !slices.Contains(words, "run") {
+	if strings.HasPrefix(url, "/test/") && s.Lock == stage.Nowhere { // a primitive
+		s.Lock = map[bool]stage.Place{true: "ZooKeeper", false: "Redis"}[strings.Contains(url, "barrier") || strings.Contains(url, "counter")]
+	}
+	if !slices.Contains(words, "run") {
 		if s.Clients = []stage.Box{{Name: "A"}, {Name: "B"}}; url == "" {
 			s.Row = "10"
 		}
