@@ -37,13 +37,13 @@ func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibi
 	draw := func(n int, of func(lang string) ladder.Ladder) api.Text {
 		return inBoth(func(lang string) (template.HTML, error) { return of(lang).Inline(fmt.Sprintf("%s-%d", id, n)) })
 	}
-	for i, v := range r.Verdicts {
+	for _, v := range r.Verdicts {
 		if v.Class == "holds" && v.Experiment == nil && len(r.Runs) > 0 {
 			continue // the bars say the same
 		}
 		x := exhibit{Sentence: v}
 		if e := v.Experiment; e != nil && !ladder.OfRecording(e.Recording).Empty() {
-			x.Picture = draw(i, ladder.OfRecording(e.Recording).InLanguage)
+			x.Picture = draw(len(all), ladder.OfRecording(e.Recording).InLanguage)
 		}
 		all = append(all, x)
 	}
