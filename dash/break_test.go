@@ -88,23 +88,20 @@ func checkTimeline(t *testing.T, tab window) {
 	inView(t, tab, `.verdict`, "light", "dark")
 }
 
-// TestLearnInABrowser opens the Chinese page of a strategy with the keys, and unfolds its code.
+// TestLearnInABrowser goes to the Chinese page of the strategy before with the keys, and unfolds its code.
 func TestLearnInABrowser(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t, "zh")
 	do(t, tab,
-		chromedp.Navigate(address("/dash/learn")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		reads(`h1`, "进阶之路"),
-	)
-	pictures(t, tab, "learn")
-	do(t, tab,
+		chromedp.Navigate(address("/dash/learn/mutex")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 		tabTo(`a[href="/dash/learn/none"]`), keys(kb.Enter),
-		reads(`.claims-row`, "会丢失更新"),
-		reads(`.claims .breaks`, "会被破坏"),
+		reads(`#flaws`, "会丢失更新"),
+		reads(`.flaws`, "race"),
+		reads(`.verdict-row`, "✗ race"),
 		reads(`.code.plain`, ") Deduct("),
 		reads(`#code`, "package local"),
 		reads(`main`, "教程"),
-		tabTo(`#code summary`), keys(kb.Enter), chromedp.WaitVisible(`#code .code`, chromedp.ByQuery),
+		tabTo(`details:has(#code) summary`), keys(kb.Enter), chromedp.WaitVisible(`#code .code`, chromedp.ByQuery),
 	)
 	pictures(t, tab, "lesson")
 }
@@ -117,8 +114,7 @@ func TestBreakFromLearn(t *testing.T) {
 	tab := browser(t, "zh")
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
-		press(`#breaking summary`),
-		press(`button[data-body="hazard=race&strategy=none"]`),
+		press(`.flaws a[href="/dash/break/race/none"]`), press(`[value=show]`), press(`#result .go`),
 		reads(`h1`, "同一进程里的两个请求"),
 		reads(`.verdict`, "none 被破坏"),
 		reads(`#film`, "丢失更新"),
@@ -127,7 +123,7 @@ func TestBreakFromLearn(t *testing.T) {
 	do(t, tab, reads(`#part-now`, "完成")) // the next test also starts a job
 	do(t, tab,
 		chromedp.Navigate(address("/dash/learn/none")),
-		reads(`.claims .breaks`, "被破坏 （本实验室的结果）"),
+		chromedp.WaitReady(`.verdict-row .harm.here[href^="/dash/break/race/none"]`, chromedp.ByQuery),
 	)
 }
 

@@ -172,10 +172,13 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestEarlierAddress: a bookmark of the first lesson leads to lesson 0.
-func TestEarlierAddress(t *testing.T) {
-	status, body := send(t, http.MethodGet, "/dash/first", "", nil)
-	if status != http.StatusMovedPermanently || !strings.Contains(body, "/dash/course/00-one-minute") {
-		t.Errorf("%d %s", status, body)
+// TestEarlierAddresses: bookmarks of earlier versions lead to the lessons, and to all strategies.
+func TestEarlierAddresses(t *testing.T) {
+	for from, to := range map[string]string{
+		"first": "/dash/course/00-one-minute", "try": "/dash/course/primitives", "shop": "/dash/course/shop", "learn": "/dash/break?all=on",
+	} {
+		if status, body := send(t, http.MethodGet, "/dash/"+from, "", nil); status != http.StatusMovedPermanently || !strings.Contains(body, to) {
+			t.Errorf("%s: %d %s", from, status, body)
+		}
 	}
 }

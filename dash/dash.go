@@ -99,6 +99,10 @@ func New(c Config) *Server {
 		s.showProblem(w, r, reject(http.StatusNotFound, "This page does not exist.", "没有这个页面。"))
 	})
 	s.routes.HandleFunc("POST /dash/language", switchLanguage)
+	// Bookmarks may have the addresses of earlier versions.
+	for from, to := range map[string]string{"try": "/dash/course/primitives", "shop": "/dash/course/shop", "learn": "/dash/break?all=on"} {
+		s.routes.Handle("GET /dash/"+from, http.RedirectHandler(to, http.StatusMovedPermanently))
+	}
 	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
 	s.runs = newRuns(s)
 	s.breaks = newBreaks(s)

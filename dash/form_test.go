@@ -14,7 +14,7 @@ func TestWrongNumbers(t *testing.T) {
 	for _, c := range []struct{ lang, path, fold, field, value, button, says string }{
 		{"en", "/", `#load`, "clients", "", `form.plan .go`, "clients: enter a whole number from 1 to 10000"},
 		{"zh", "/", `#load`, "stock", "9999999", `form.plan .go`, "库存：请输入整数，0 到 1000000"},
-		{"en", "/dash/try", `#try-semaphore`, "permits", "", `button[value="read:3"]`, "permits: enter a whole number from 1 to 1000"},
+		{"en", "/dash/course/primitives", `#try-semaphore`, "permits", "", `button[value="read:3"]`, "permits: enter a whole number from 1 to 1000"},
 	} {
 		tab := browser(t, c.lang)
 		var at struct {

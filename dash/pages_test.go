@@ -49,8 +49,8 @@ func fill(t *testing.T, page func(path string) string) {
 	}
 	for _, task := range []struct{ path, before, start, form, result string }{
 		{"/", "appears here as it ends", "/dash/run/start", "strategy=none&strategy=redis&clients=10&loops=10&stock=100&hold=0&wait=10000", `"/dash/learn/redis"`},
-		{"/dash/shop", "No runs yet", "/dash/shop/start", "scenario=coupon&guard=unique", `coupon, <code>unique</code>`},
-		{"/dash/try", "No requests yet", "/dash/try/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "redis pages"},
+		{"/dash/course/shop", "No runs yet", "/dash/course/shop/start", "scenario=coupon&guard=unique", `coupon, <code>unique</code>`},
+		{"/dash/course/primitives", "No requests yet", "/dash/course/primitives/send", "send=read:1&name=pages&backend=redis&hold=0&wait=1000", "redis pages"},
 		{"/dash/course/01-overselling", "", "/dash/course/01-overselling/run", "question=0&choice=1", `class="said`},
 		{"/dash/step", "No round is open", "/dash/step/begin", "strategy=none", "has sent no request yet"},
 	} {

@@ -43,7 +43,7 @@ func primitives() []primitive {
 	both, redis, zk := []string{"redis", "zk"}, []string{"redis"}, []string{"zk"}
 	times, leased := []string{"hold", "wait"}, []string{"lease", "wait"}
 	return []primitive{
-		{"rw", bilingual("Read-write lock", "读写锁"), bilingual("Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"), []action{
+		{"read-write", bilingual("Read-write lock", "读写锁"), bilingual("Readers share the lock. A writer holds it alone.", "读者共享，写者独占。"), []action{
 			{ID: "read", Path: "read", Name: bilingual("reader", "读者"), Backends: both, Numbers: times, Holds: true},
 			{ID: "write", Path: "write", Name: bilingual("writer", "写者"), Backends: both, Numbers: times, Holds: true},
 			{ID: "upgrade", Path: "read", Name: bilingual("reader that then writes", "读者再加写锁"), Backends: both, Numbers: times, Fixed: "then=write", As: "read", Holds: true},
@@ -62,7 +62,7 @@ func primitives() []primitive {
 			{ID: "barrier-wait", Path: "barrier/wait", Name: bilingual("waiter", "等待者"), Backends: zk, Numbers: []string{"wait"}},
 			{ID: "barrier-remove", Path: "barrier/remove", Name: bilingual("remove the barrier", "移除屏障"), Backends: zk},
 		}},
-		{"double", bilingual("Double barrier", "双重屏障"), bilingual("All members enter together and leave together.", "所有成员一起进入，一起离开。"), []action{
+		{"double-barrier", bilingual("Double barrier", "双重屏障"), bilingual("All members enter together and leave together.", "所有成员一起进入，一起离开。"), []action{
 			{ID: "enter", Path: "double-barrier/enter", Name: bilingual("enter", "进入"), Backends: zk, Numbers: []string{"members", "wait"}, Holds: true, Stays: true},
 			{ID: "leave", Path: "double-barrier/leave", Name: bilingual("leave", "离开"), Backends: zk, Numbers: []string{"wait"}},
 		}},

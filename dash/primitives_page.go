@@ -95,17 +95,18 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 		// One request may wait for one minute, and then hold for another minute.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxVisitors}, Timeout: 150 * time.Second},
 	}
-	s.hub.Open("try", t.all)
-	s.routes.HandleFunc("GET /dash/try", func(w http.ResponseWriter, r *http.Request) {
+	s.hub.Open("primitives", t.all)
+	s.routes.HandleFunc("GET /dash/course/primitives", func(w http.ResponseWriter, r *http.Request) {
 		cards, _ := s.catalogue.all(r.Context()) // without an answer, the page offers no strategies
-		s.show(w, r, "try", bilingual("Try", "动手"), struct {
+		data := struct {
 			Primitives []primitive
 			NoStreams  bool
 			Cards      []card
-		}{primitives(), len(s.Lab.Replicas) == 0, cards})
+		}{primitives(), len(s.Lab.Replicas) == 0, cards}
+		s.write(w, http.StatusOK, "primitives", view{Lang: language(r), Page: "course", Topic: "primitives", Title: bilingual("Primitives", "同步原语"), Data: data})
 	})
-	s.routes.HandleFunc("POST /dash/try/send", s.withToken(t.send))
-	s.routes.HandleFunc("POST /dash/try/clear", s.withToken(t.clear))
+	s.routes.HandleFunc("POST /dash/course/primitives/send", s.withToken(t.send))
+	s.routes.HandleFunc("POST /dash/course/primitives/clear", s.withToken(t.clear))
 	return t
 }
 
@@ -114,7 +115,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 	if err != nil {
 		return err
 	}
-	t.s.hub.Send("try", func() []hub.Message {
+	t.s.hub.Send("primitives", func() []hub.Message {
 		var visitors []*visitor
 		if visitors, err = t.visitorsFor(o); err != nil {
 			return nil
@@ -201,7 +202,7 @@ func (t *primitivesPage) remove(which func(*visitor) bool) {
 }
 
 func (t *primitivesPage) clear(context.Context, request) error {
-	t.s.hub.Send("try", func() []hub.Message { t.remove((*visitor).over); return t.all() })
+	t.s.hub.Send("primitives", func() []hub.Message { t.remove((*visitor).over); return t.all() })
 	return nil
 }
 
@@ -221,7 +222,7 @@ type answer struct {
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
 	<-streams.ready.Done()
 	begun := time.Now()
-	t.s.hub.Send("try", func() []hub.Message {
+	t.s.hub.Send("primitives", func() []hub.Message {
 		if v.State == sent { // the time until the streams are open is no wait for the primitive
 			v.Spans[0].from = begun
 		}
@@ -234,7 +235,7 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 		p := rejected.Problem
 		got, err = answer{Outcome: p.Outcome, Replica: p.Replica, Detail: p.Detail, WaitedMS: p.WaitedMS}, nil
 	}
-	t.s.hub.Send("try", func() []hub.Message {
+	t.s.hub.Send("primitives", func() []hub.Message {
 		now := time.Now()
 		v.answered(a, got, err, begun, now)
 		t.observe(v.At, got, begun, now)
@@ -257,7 +258,7 @@ func (t *primitivesPage) endWithLease(v *visitor, lease time.Duration) {
 		case <-t.s.lifetime.Done():
 			return
 		}
-		t.s.hub.Send("try", func() []hub.Message {
+		t.s.hub.Send("primitives", func() []hub.Message {
 			if v.State == holding {
 				v.Said = bilingual("its lease has ended", "租期已到，自动解锁")
 				v.enter(gone, time.Now())
@@ -381,7 +382,7 @@ func (t *primitivesPage) observe(at target, got answer, begun, now time.Time) {
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (t *primitivesPage) all() []hub.Message {
-	return []hub.Message{t.s.part("try", "places", t.views())}
+	return []hub.Message{t.s.part("primitives", "places", t.views())}
 }
 
 // streams receives the steps of all replicas while requests of this page are in progress.
@@ -424,7 +425,7 @@ func (t *primitivesPage) openStreams() *streams {
 		for ctx.Err() == nil {
 			select {
 			case <-clock.C:
-				t.s.hub.Send("try", t.all)
+				t.s.hub.Send("primitives", t.all)
 			case <-ctx.Done():
 			}
 		}
@@ -437,7 +438,7 @@ func (t *primitivesPage) step(e api.StepEvent) {
 	if !strings.HasPrefix(e.Owner, t.prefix) {
 		return
 	}
-	t.s.hub.Send("try", func() []hub.Message {
+	t.s.hub.Send("primitives", func() []hub.Message {
 		for _, v := range t.visitors {
 			if v.Tag == e.Owner {
 				v.stepped(e.Step, e.Replica, time.Now())

@@ -132,10 +132,3 @@ func (t *primitivesPage) views() (all []targetView) {
 	}
 	return all
 }
-
-// Learn returns the id of the page with the primitive's code, or "" for a lock by hand.
-func (p primitive) Learn() string {
-	return map[string]string{
-		"rw": "read-write", "semaphore": "semaphore", "latch": "latch", "barrier": "barrier", "double": "double-barrier", "counter": "counter",
-	}[p.ID]
-}

@@ -34,9 +34,9 @@ func authorized() map[string]string { return map[string]string{"X-Lab-Token": to
 // would send it.
 func TestWhoMayStart(t *testing.T) {
 	for _, path := range []string{
-		"/dash/run/start", "/dash/run/forget", "/dash/stop", "/dash/break/start", "/dash/judge/start", "/dash/shop/start",
+		"/dash/run/start", "/dash/run/forget", "/dash/stop", "/dash/break/start", "/dash/judge/start", "/dash/course/shop/start",
 		"/dash/step/begin", "/dash/step/press", "/dash/step/undo", "/dash/step/end", "/dash/step/guess", "/dash/step/hint",
-		"/dash/try/send", "/dash/try/clear", "/dash/course/01-overselling/run", "/dash/course/01-overselling/ask",
+		"/dash/course/primitives/send", "/dash/course/primitives/clear", "/dash/course/01-overselling/run", "/dash/course/01-overselling/ask",
 	} {
 		for name, header := range map[string]map[string]string{
 			"nobody":        {},
@@ -60,7 +60,7 @@ func TestWhoMayStart(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	const (
 		run    = "/dash/run/start strategy=none&clients=1&loops=1&stock=1&hold=0&wait=0"
-		try    = "/dash/try/send send=read:1&name=class&backend=redis&hold=0&wait=0&permits=3&count=6&members=3"
+		try    = "/dash/course/primitives/send send=read:1&name=class&backend=redis&hold=0&wait=0&permits=3&count=6&members=3"
 		lesson = "/dash/course/01-overselling/"
 	)
 	with := func(request, changes string) string { return strings.Replace(request, " ", " "+changes+"&", 1) }
@@ -98,9 +98,9 @@ func TestRefusals(t *testing.T) {
 		{"/dash/judge/start command=true&hazard=flood", 400, "flood"},
 		{server.URL + "/dash/judge/start command=true", 409, "cannot run experiments"},
 
-		{"/dash/shop/start ", 400, "does not exist"},
-		{"/dash/shop/start scenario=<b>", 400, "does not exist"},
-		{"/dash/shop/start scenario=coupon&guard=<b>", 400, "guard"},
+		{"/dash/course/shop/start ", 400, "does not exist"},
+		{"/dash/course/shop/start scenario=<b>", 400, "does not exist"},
+		{"/dash/course/shop/start scenario=coupon&guard=<b>", 400, "guard"},
 
 		{"/dash/step/begin strategy=nonesuch", 404, "does not exist"},
 		{"/dash/step/begin ", 404, "does not exist"},

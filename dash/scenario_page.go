@@ -33,16 +33,16 @@ const maxScenarioResults = 60
 
 func newScenarioPage(s *Server) {
 	p := &scenarioPage{s: s}
-	s.hub.Open("scenarios", p.all)
-	s.routes.HandleFunc("GET /dash/shop", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, "scenarios", bilingual("Scenarios", "场景"), scenario.All())
+	s.hub.Open("shop", p.all)
+	s.routes.HandleFunc("GET /dash/course/shop", func(w http.ResponseWriter, r *http.Request) {
+		s.write(w, http.StatusOK, "shop", view{Lang: language(r), Page: "course", Topic: "shop", Title: bilingual("A shop", "商店"), Data: scenario.All()})
 	})
-	s.routes.HandleFunc("POST /dash/shop/start", s.withToken(p.start))
+	s.routes.HandleFunc("POST /dash/course/shop/start", s.withToken(p.start))
 }
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (p *scenarioPage) all() []hub.Message {
-	return []hub.Message{p.s.part("scenarios", "now", p.now), p.s.part("scenarios", "results", p.results)}
+	return []hub.Message{p.s.part("shop", "now", p.now), p.s.part("shop", "results", p.results)}
 }
 
 func (p *scenarioPage) start(ctx context.Context, req request) error {
@@ -111,7 +111,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 }
 
 func (p *scenarioPage) change(change func()) {
-	p.s.hub.Send("scenarios", func() []hub.Message { change(); return p.all() })
+	p.s.hub.Send("shop", func() []hub.Message { change(); return p.all() })
 }
 
 func sorted[N int | float64](numbers map[string]N) api.Text {

@@ -12,7 +12,7 @@ import (
 func TestScenariosInABrowser(t *testing.T) {
 	tab := browser(t)
 	do(t, tab,
-		chromedp.Navigate(address("/dash/shop")),
+		chromedp.Navigate(address("/dash/course/shop")),
 		reads(`#part-results`, "No runs yet"),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 		tabTo(`#scenario-coupon input[name=guard]`), keys(" ", kb.ArrowDown, kb.ArrowUp), chromedp.WaitReady(`#scenario-coupon input[value=none]:checked`, chromedp.ByQuery),

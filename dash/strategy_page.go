@@ -14,14 +14,14 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
+	"oversell/lab/experiment"
 	"oversell/lab/measure"
 	"oversell/view/stage"
 )
 
 type strategyView struct {
 	card
-	Able          bool // this machine can run experiments
-	Claims        []claim
+	Rows          []matrixRow // of the basic matrix: without and with the fencing token
 	Explored      []api.Text // a sentence for each search of all schedules
 	Files         []codeFile
 	Others        []string        // files that run too, and that only the page Step shows; only in a site
@@ -32,20 +32,6 @@ type strategyView struct {
 type primitiveView struct {
 	api.Primitive
 	Files []codeFile
-}
-
-// learnView lists what has a page in Learn.
-type learnView struct {
-	Groups     []group
-	Primitives []api.Primitive
-}
-
-type claim struct {
-	resultKey
-	hazard
-	Breaks bool
-	Why    api.Text
-	Run    *storedResult // the newest result; nil before the first run
 }
 
 type codeFile struct {
@@ -121,11 +107,6 @@ func codeFiles(code []api.File) (files []codeFile) {
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.Open("strategies", func() []hub.Message { return nil })
-	s.showWithGroups("/dash/learn", "strategies", bilingual("Learn", "学习"), func(r *http.Request, groups []group) any {
-		var primitives []api.Primitive
-		_ = s.catalogue.get(r.Context(), "/primitives", &primitives) // without an answer, the page lists no primitives
-		return learnView{groups, primitives}
-	})
 	s.routes.HandleFunc("GET /dash/learn/primitives/{id}", func(w http.ResponseWriter, r *http.Request) {
 		var x primitiveView
 		var unknown *api.Error
@@ -159,7 +140,6 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		return x, err
 	}
 	x = newStrategyView(c, s.catalogue.known()) // the call of one has read the cards
-	x.Able = s.Binary != ""
 	if s.Service != nil {
 		own := ownFiles(x.Files)
 		for _, f := range x.Files[own:] {
@@ -167,12 +147,8 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		}
 		x.Files = x.Files[:own]
 	}
-	s.hub.Send("break", func() []hub.Message {
-		for i, c := range x.Claims {
-			x.Claims[i].Run = s.breaks.runs[c.resultKey]
-		}
-		return nil
-	})
+	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
+	s.hub.Send("break", func() []hub.Message { x.Rows = s.breaks.rows([]card{c}, basic, true); return nil })
 	s.hub.Send("run", func() []hub.Message {
 		for _, k := range s.runs.results {
 			if k.Result.Strategy == id {
@@ -204,17 +180,6 @@ func newStrategyView(c card, all []card) strategyView {
 	}
 	if at+1 < len(all) {
 		x.After = all[at+1].ID
-	}
-	add := func(c claim, hazard string) {
-		c.resultKey = resultKey{Hazard: hazard, Strategy: x.ID}
-		c.hazard, _ = hazardOf(hazard)
-		x.Claims = append(x.Claims, c)
-	}
-	for _, b := range x.Breaks {
-		add(claim{Breaks: true, Why: b.Why}, string(b.Hazard))
-	}
-	for _, h := range x.Protects {
-		add(claim{}, string(h))
 	}
 	return x
 }

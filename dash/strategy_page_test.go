@@ -36,11 +36,11 @@ func TestStrategyFirst(t *testing.T) {
 			do(t, tab,
 				chromedp.Navigate(address("/dash/learn/"+id)),
 				reads(`h1 + #summary + #when`, label),
-				reads(`#when + .claims-row`, "race"),
+				reads(`.verdict-row`, "race"),
 				reads(`h1 ~ section .code.plain`, "func "),
 			)
 			for _, s := range screens()[:2] {
-				do(t, tab, s.look("light"), visible(`#summary`), visible(`#when`), visible(`.claims-row`), visible(`#main-code`))
+				do(t, tab, s.look("light"), visible(`#summary`), visible(`#when`), visible(`#flaws`), visible(`.verdict-row`), visible(`#main-code`))
 			}
 			inView(t, tab, `#when`, "light")
 			pictures(t, tab, "strategy-"+id+"-"+lang)

@@ -48,7 +48,7 @@ func until(t *testing.T, condition func() bool) bool {
 func TestManyTabs(t *testing.T) {
 	first := browser(t)
 	live := chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery)
-	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn", "/dash/try", "/dash/shop", "/", "/dash/try"}
+	paths := []string{"/", "/dash/break", "/dash/step", "/dash/learn/redis", "/dash/course/primitives", "/dash/course/shop", "/", "/dash/course/primitives"}
 	for i, path := range paths {
 		tab := first
 		if i > 0 {
@@ -153,14 +153,14 @@ func TestSilentLine(t *testing.T) {
 	}
 	l := newLine(t, server.Host)
 	do(t, tab,
-		chromedp.Navigate(l.addr+"/dash/try#token="+token),
+		chromedp.Navigate(l.addr+"/dash/course/primitives#token="+token),
 		chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 	)
 	if streams := l.silence(); streams != 1 {
 		t.Fatalf("the page has %d streams", streams)
 	}
 	const request = "send=read:1&name=silent&backend=redis&hold=0&wait=1000"
-	if status, body := send(t, http.MethodPost, address("/dash/try/send"), request, authorized()); status != http.StatusNoContent {
+	if status, body := send(t, http.MethodPost, address("/dash/course/primitives/send"), request, authorized()); status != http.StatusNoContent {
 		t.Fatalf("the request was not sent: %d %s", status, body)
 	}
 	do(t, tab,

@@ -15,7 +15,7 @@ func TestTrySemaphoreWaves(t *testing.T) {
 	address, tab := ownPage(t), browser(t)
 	var starts, lengths []float64 // of each hold, in per cent of the axis
 	do(t, tab,
-		chromedp.Navigate(address("/dash/try")),
+		chromedp.Navigate(address("/dash/course/primitives")),
 		reads(`#part-places`, "No requests yet"),
 		setValue(`input[name=name]`, "waves"),
 		press(`#try-semaphore summary`),
@@ -61,10 +61,10 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		return press(`button[value="` + send + `"]`)
 	}
 	do(t, tab,
-		chromedp.Navigate(address("/dash/try")),
+		chromedp.Navigate(address("/dash/course/primitives")),
 		setValue(`input[name=name]`, "others"),
 		setValue(`select[name=backend]`, "zk"),
-		open("double"),
+		open("double-barrier"),
 		press("enter:3"), reads(`#part-places`, "已进入 3"),
 		press("leave:3"), reads(`#part-places`, "与其他成员一起离开"),
 		open("latch"),
@@ -80,7 +80,7 @@ func TestTryTheOthersInChinese(t *testing.T) {
 		press("barrier-remove:1"), reads(`#part-places`, "通过了屏障"),
 		open("counter"),
 		press("increment:10"), reads(`#part-places`, "改成了"),
-		open("rw"),
+		open("read-write"),
 		// Long enough that the page shows all three at the same time, also on a busy machine.
 		setValue(`[name=hold]`, "10000"),
 		press("read:3"), reads(`#part-places`, "正在读 3"),
@@ -98,7 +98,7 @@ func TestTryByHand(t *testing.T) {
 		return setValue(`[name=`+name+`]`, value)
 	}
 	do(t, tab,
-		chromedp.Navigate(address("/dash/try")),
+		chromedp.Navigate(address("/dash/course/primitives")),
 		value("name", "by-hand"),
 		press(`#try-lock summary`),
 		tabTo(`button[value="lock:1"]`), keys(kb.Enter), reads(`#part-places`, "locks that are held 1"),
@@ -131,7 +131,7 @@ func TestTryOptions(t *testing.T) {
 		return setValue(`[name=`+name+`]`, value)
 	}
 	do(t, tab,
-		chromedp.Navigate(address("/dash/try")),
+		chromedp.Navigate(address("/dash/course/primitives")),
 		value("name", "options"),
 		press(`button[value="upgrade:1"]`), reads(`#part-places`, "a reader cannot become a writer"),
 		press(`button[value="write-read:1"]`), reads(`#part-places`, "writers that hold the lock 1"),
@@ -151,12 +151,12 @@ func TestTryOptions(t *testing.T) {
 	)
 }
 
-// TestLearnPrimitive: Learn lists the primitives, and the page of one shows its code.
-func TestLearnPrimitive(t *testing.T) {
+// TestPrimitivePage: the lesson leads to the page of each primitive, which shows its code.
+func TestPrimitivePage(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t, "zh-CN")
 	do(t, tab,
-		chromedp.Navigate(address("/dash/learn")),
+		chromedp.Navigate(address("/dash/course/primitives")),
 		press(`a[href="/dash/learn/primitives/read-write"]`),
 		reads(`h1`, "读写锁"),
 		reads(`main`, "locks/redislock/read_write.go"),

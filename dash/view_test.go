@@ -85,18 +85,18 @@ func mainTasks() []mainTask {
 		{"step", "/dash/step?strategy=none", chromedp.Tasks{
 			press(`form button.go`), stepAll("a"), stepAll("b"), chromedp.WaitReady(`.sentence`, chromedp.ByQuery),
 		}, `.sentence`},
-		{"try", "/dash/try", chromedp.Tasks{press(`button[value="read:3"]`), reads(`.lanes .gone`, "✓")}, `.lanes .gone:nth-child(3) .is`},
-		{"lock by hand", "/dash/try", chromedp.Tasks{
+		{"try", "/dash/course/primitives", chromedp.Tasks{press(`button[value="read:3"]`), reads(`.lanes .gone`, "✓")}, `.lanes .gone:nth-child(3) .is`},
+		{"lock by hand", "/dash/course/primitives", chromedp.Tasks{
 			press(`#try-lock summary`), press(`button[value="lock:1"]`), reads(`.lanes .holding`, "●"), press(`button[value="unlock:1"]`), reads(`.lanes .gone`, "✓"),
 		}, `.lanes .gone .is`},
-		{"scenario", "/dash/shop", chromedp.Tasks{
+		{"scenario", "/dash/course/shop", chromedp.Tasks{
 			press(`#scenario-coupon input[value=none]`), press(`#scenario-coupon .go`), reads(`.outcomes li:nth-child(1)`, "✗"),
 		}, `.outcomes li:nth-child(1) .big-verdict`},
-		{"another scenario", "/dash/shop", chromedp.Tasks{
+		{"another scenario", "/dash/course/shop", chromedp.Tasks{
 			press(`#scenario-recharge summary`), press(`#scenario-recharge input[value=none]`), press(`#scenario-recharge .go`), reads(`.outcomes li:nth-child(1)`, "recharge"),
 		}, `.outcomes li:nth-child(1) .big-verdict`},
-		{"learn none", "/dash/learn/none", nil, `.claims-row`},
-		{"learn redis", "/dash/learn/redis", nil, `.claims-row`},
+		{"learn none", "/dash/learn/none", nil, `.verdict-row`},
+		{"learn redis", "/dash/learn/redis", nil, `.verdict-row`},
 		{"course", "/dash/course/01-overselling", chromedp.Tasks{
 			press(`#question-0-2`), press(`#part-question-0 .go`), chromedp.WaitReady(`#part-question-0 .said`, chromedp.ByQuery),
 		}, `#part-question-0 [data-verdict]`},

@@ -1,5 +1,5 @@
-// This script opens the page of a strategy in a drawer, so that the class keeps its place. The list of all
-// strategies, and a click for a new tab, open the page itself.
+// This script opens the page of a strategy in a drawer, so that the class keeps its place. A click for a new tab
+// opens the page itself.
 import { $, T } from './dash.js';
 
 const drawer = document.body.appendChild(document.createElement('dialog'));
@@ -20,8 +20,9 @@ document.addEventListener('click', async e => {
   close.type = 'button';
   close.textContent = T('Close', '关闭');
   close.addEventListener('click', () => drawer.close());
-  whole.href = link.href;
-  whole.textContent = T('Open as a page', '打开整页');
+  whole.href = link.href.replace(/(#.*)?$/, '#code');
+  whole.textContent = T('The code, as a page', '代码（整页）');
+  $('details:has(#code)', content).remove();
   head.className = 'actions';
   head.replaceChildren(close, whole);
   drawer.setAttribute('aria-label', link.textContent.trim());
