@@ -110,7 +110,7 @@ func newBreaks(s *Server) *breaks {
 
 // breakPage has the content of the page.
 type breakPage struct {
-	Hazards   []hazard
+	Hazards   []experiment.Experiment
 	Groups    []group
 	Recorded  matrix.About
 	Databases []matrix.Column
@@ -119,7 +119,7 @@ type breakPage struct {
 }
 
 func (b *breaks) page(r *http.Request, groups []group) any {
-	p := breakPage{Hazards: hazards(), Groups: groups, Recorded: b.about, Databases: b.databases}
+	p := breakPage{Hazards: experiment.All(), Groups: groups, Recorded: b.about, Databases: b.databases}
 	b.s.hub.Send("break", func() []hub.Message { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now; return nil })
 	return p
 }
@@ -179,7 +179,7 @@ func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err 
 		if h == "" {
 			continue
 		}
-		if _, ok := hazardOf(h); !ok {
+		if _, ok := experiment.Of(h); !ok {
 			return p, badRequest("Hazard %q does not exist.", "没有故障 %q。", h)
 		}
 		p.Hazards = append(p.Hazards, h)

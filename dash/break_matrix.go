@@ -31,7 +31,7 @@ func filterOf(r *http.Request) matrixFilter {
 
 type matrixView struct {
 	matrixFilter
-	Hazards         []hazard
+	Hazards         []experiment.Experiment
 	Families        []matrixFamily
 	Count           int  // of the changes so far: see breaks
 	Unmatched       bool // neither a row nor a column matches the search
@@ -83,10 +83,7 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	m.Unmatched = f.Words != "" && len(found) == 0
 	all = choose(all, func(e experiment.Experiment) bool { return found[e.Hazard] }, func(e experiment.Experiment) bool { return f.All || e.Basic })
 	cards = choose(cards, func(c card) bool { return found[c.ID] }, func(c card) bool { return f.All || c.Core })
-	for _, e := range all {
-		h, _ := hazardOf(e.Hazard)
-		m.Hazards = append(m.Hazards, h)
-	}
+	m.Hazards = all
 	for _, g := range groupsOf(cards) {
 		m.Families = append(m.Families, matrixFamily{g.Title, b.rows(g.Cards, all, f.All || len(found) > 0)})
 	}
@@ -147,7 +144,7 @@ func find(words string, hazards []experiment.Experiment, cards []card) map[strin
 
 // sort puts the rows whose strategy survives the chosen hazard first. The others fail at it.
 func (m *matrixView) sort() {
-	x := slices.IndexFunc(m.Hazards, func(h hazard) bool { return h.ID == m.Sort })
+	x := slices.IndexFunc(m.Hazards, func(e experiment.Experiment) bool { return e.Hazard == m.Sort })
 	if x < 0 {
 		m.Sort = ""
 		return

@@ -44,8 +44,8 @@ func newJudgePage(s *Server) *judgePage {
 	s.routes.HandleFunc("GET /dash/judge", func(w http.ResponseWriter, r *http.Request) {
 		data := struct {
 			Unable  bool
-			Hazards []hazard
-		}{s.Binary == "", slices.DeleteFunc(hazards(), func(h hazard) bool { return !slices.Contains(judged(), h.ID) })}
+			Hazards []experiment.Experiment
+		}{s.Binary == "", judged()}
 		s.write(w, http.StatusOK, "judge", view{Lang: language(r), Page: "break", Topic: "judge", Title: bilingual("A lock of your own", "你自己的锁"), Data: data})
 	})
 	s.routes.HandleFunc("GET /dash/judge/report", p.showReport)
@@ -54,13 +54,8 @@ func newJudgePage(s *Server) *judgePage {
 }
 
 // judged returns the hazards that can be selected: those that concern a lock, not the database alone.
-func judged() (names []string) {
-	for _, e := range experiment.All() {
-		if e.Lab == nil {
-			names = append(names, e.Hazard)
-		}
-	}
-	return names
+func judged() []experiment.Experiment {
+	return slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Lab != nil })
 }
 
 func (p *judgePage) draw() hub.Message { return p.s.part("judge", "verdicts", p.now) }
@@ -77,7 +72,9 @@ func (p *judgePage) start(ctx context.Context, req request) error {
 			selected = append(selected, h)
 		}
 	}
-	unknown := slices.IndexFunc(selected, func(h string) bool { return !slices.Contains(judged(), h) })
+	unknown := slices.IndexFunc(selected, func(h string) bool {
+		return !slices.ContainsFunc(judged(), func(e experiment.Experiment) bool { return e.Hazard == h })
+	})
 	switch {
 	case p.s.Binary == "":
 		return reject(http.StatusConflict, "This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",

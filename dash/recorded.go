@@ -108,50 +108,39 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 
 // hazardView has the results of one hazard on all strategies.
 type hazardView struct {
-	hazard
+	experiment.Experiment
 	Results []hazardResult
 }
 
 type hazardResult struct {
 	resultView
-	Summary matrix.Summary
-	Anchor  string
-	Shown   matrix.Run
+	Shown matrix.Run
 }
 
 // hazardPage shows the recorded results of a hazard, with timelines.
 func (b *breaks) hazardPage(w http.ResponseWriter, r *http.Request) {
-	h, known := hazardOf(r.PathValue("hazard"))
+	e, known := experiment.Of(r.PathValue("hazard"))
 	if !known {
-		b.s.showProblem(w, r, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", h.ID))
+		b.s.showProblem(w, r, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard")))
 		return
 	}
-	p := hazardView{hazard: h}
-	var m matrixView
-	b.s.hub.Send("break", func() []hub.Message { m = b.matrix(matrixFilter{All: true}); return nil })
-	for _, f := range m.Families {
-		for _, row := range f.Rows {
-			for _, x := range row.Results {
-				if x.Hazard == h.ID && x.Run != nil {
-					p.Results = append(p.Results, hazardResult{resultView: x, Summary: b.recorded[x.resultKey]})
-				}
+	p := hazardView{Experiment: e}
+	b.s.hub.Send("break", func() []hub.Message {
+		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
+			if x := row.Results[0]; x.Run != nil {
+				p.Results = append(p.Results, hazardResult{resultView: x})
 			}
 		}
-	}
-	if err := p.draw(language(r)); err != nil {
-		b.s.showProblem(w, r, err)
-		return
-	}
-	b.s.write(w, http.StatusOK, "hazard", view{Lang: language(r), Page: "break", Title: verbatim(h.ID), Data: p})
-}
-
-func (p *hazardView) draw(lang string) (err error) {
-	for i := range p.Results {
-		r := &p.Results[i]
-		_, r.Anchor, _ = strings.Cut(fileOf(r.Path()), "#")
-		if r.Shown, err = matrix.RunOf(r.Run.Result, lang, r.Anchor); err != nil {
-			return err
+		return nil
+	})
+	for i, x := range p.Results {
+		_, anchor, _ := strings.Cut(fileOf(x.Path()), "#")
+		shown, err := matrix.RunOf(x.Run.Result, language(r), anchor)
+		if err != nil {
+			b.s.showProblem(w, r, err)
+			return
 		}
+		p.Results[i].Shown = shown
 	}
-	return nil
+	b.s.write(w, http.StatusOK, "hazard", view{Lang: language(r), Page: "break", Title: verbatim(e.Hazard), Data: p})
 }

@@ -14,14 +14,14 @@ import (
 // resultPage asks whether the strategy survives the hazard. After the answer, it shows a run.
 type resultPage struct {
 	resultView
-	Hazard hazard
-	Answer string      // survives, breaks or show; empty before the answer
-	Why    api.Text    // the card's reason why the hazard breaks the strategy
-	Shown  *matrix.Run // of this lab, or else the recorded one; nil without both
-	Other  *resultView // the same with the fence, or without it; nil if the strategy has none
-	Both   *matrix.Run // of Other, to compare; or nil
-	Jump   *jump
-	Safer  string // a basic strategy whose card claims that it survives; may be empty
+	Experiment experiment.Experiment
+	Answer     string      // survives, breaks or show; empty before the answer
+	Why        api.Text    // the card's reason why the hazard breaks the strategy
+	Shown      *matrix.Run // of this lab, or else the recorded one; nil without both
+	Other      *resultView // the same with the fence, or without it; nil if the strategy has none
+	Both       *matrix.Run // of Other, to compare; or nil
+	Jump       *jump
+	Safer      string // a basic strategy whose card claims that it survives; may be empty
 }
 
 // Survived reports whether the strategy was correct in the run that the page shows.
@@ -32,7 +32,7 @@ func (x resultPage) Right() bool { return (x.Answer == "survives") == x.Survived
 
 // Compared returns the address that shows the runs with and without the fence.
 func (x resultPage) Compared() string {
-	return resultKey{x.resultKey.Hazard, x.Strategy, false}.Shown() + "&both=on"
+	return resultKey{x.Hazard, x.Strategy, false}.Shown() + "&both=on"
 }
 
 // jump is a link to the violation or to the fault in the timeline.
@@ -75,7 +75,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 			x.Why = flaw.Why
 		}
 	}
-	x.Hazard, _ = hazardOf(q.Hazard)
+	x.Experiment = e
 	b.s.hub.Send("break", func() []hub.Message {
 		x.resultView = b.view(c, e, q.Fenced)
 		if e.Fenced && c.Fenced {

@@ -22,7 +22,7 @@ import (
 type strategyView struct {
 	card
 	Rows          []matrixRow // of the basic matrix: without and with the fencing token
-	Explored      []api.Text // a sentence for each search of all schedules
+	Explored      []api.Text  // a sentence for each search of all schedules
 	Files         []codeFile
 	Others        []string        // files that run too, and that only the page Step shows; only in a site
 	Ours          *measure.Result // the newest result; nil before the first run
