@@ -13,6 +13,8 @@ import (
 //go:embed ladder.svg.tmpl ladder.css
 var files embed.FS
 
+var picture = template.Must(template.ParseFS(files, "ladder.svg.tmpl")) //nolint:gochecknoglobals // parsed once, never written
+
 // Ladder is a picture. Its rungs are in the order of time.
 type Ladder struct {
 	Title   string
@@ -121,12 +123,8 @@ type drawing struct {
 // Inline returns the picture for a page with Style in its head, and its text for a screen reader. The id
 // must be unique in that page.
 func (l Ladder) Inline(id string) (template.HTML, error) {
-	t, err := template.ParseFS(files, "ladder.svg.tmpl")
-	if err != nil {
-		return "", fmt.Errorf("draw the ladder: %w", err)
-	}
 	var svg strings.Builder
-	if err := t.Execute(&svg, l.draw(id)); err != nil {
+	if err := picture.Execute(&svg, l.draw(id)); err != nil {
 		return "", fmt.Errorf("draw the ladder: %w", err)
 	}
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template

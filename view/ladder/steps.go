@@ -17,7 +17,6 @@ var detailLetters = [2]int{44, 26} //nolint:gochecknoglobals // never written
 type Steps struct {
 	Log    []stepper.Entry
 	Locked bool   // the strategy has a lock
-	Hidden bool   // the stock and the answers are still to be predicted
 	Lang   string // en or zh
 }
 
@@ -59,13 +58,10 @@ func (r *round) add(e stepper.Entry) {
 	rung := Rung{At: strconv.Itoa(e.Move), Column: client, Words: e.Text.In(string(r.lang)), Detail: shortened(e.Commands, detailLetters[e.Client])}
 	rung.From, rung.To = r.message(client, e)
 	if e.State() == stepper.Ended {
-		if rung.Kind = Answer; r.Hidden {
-			rung.Words = r.say("has its answer", "得到了答复")
-		}
+		rung.Kind = Answer
 	}
 	written, isWrite := strings.CutPrefix(e.Text.EN, "has written ")
 	switch {
-	case r.Hidden:
 	case isWrite && written == strconv.Itoa(r.row) && e.Row == r.row:
 		rung.Stock, rung.Lost = written, true
 		rung.Words += r.say(" over %s ✗", "，覆盖了 %s ✗", written)

@@ -41,7 +41,6 @@ func TestSteps(t *testing.T) {
 		has, hasNot []string
 	}{
 		{"lost", ladder.Steps{Log: lostByTurns()}, []string{"SELECT * FROM", "…<", "has written 9 over 9 ✗", `class="rung  lost"`, ">9</text>"}, []string{"lock", "both believe"}},
-		{"hidden", ladder.Steps{Log: lostByTurns(), Hidden: true}, []string{"has its answer"}, []string{"over 9", "sold, 9 left", `class="stock"`}},
 		{"locked", ladder.Steps{Log: locked, Locked: true}, []string{`class="wait"`, `class="hold"`, `dy="16">B</text>`}, []string{"both believe"}},
 		{"two holders", ladder.Steps{Log: both, Locked: true}, []string{"✗ A and B both believe that they hold the lock"}, nil},
 		{"Chinese", ladder.Steps{Log: both, Locked: true, Lang: "zh"}, []string{"✗ A 和 B 都以为自己持锁", "甲", "库存"}, []string{"has the lock"}},

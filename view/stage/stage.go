@@ -15,6 +15,8 @@ import (
 //go:embed stage.svg.tmpl stage.css
 var files embed.FS
 
+var picture = template.Must(template.ParseFS(files, "stage.svg.tmpl")) //nolint:gochecknoglobals // parsed once, never written
+
 // Place says where a strategy keeps other sales out.
 type Place string
 
@@ -80,8 +82,7 @@ func Style() template.CSS {
 // SVG returns the picture in a language, en or zh. The id must be unique in its page.
 func (s Stage) SVG(id, lang string) (template.HTML, error) {
 	var svg strings.Builder
-	t := template.Must(template.ParseFS(files, "stage.svg.tmpl"))
-	if err := t.Execute(&svg, drawing{Stage: s, ID: id, lang: lang}); err != nil {
+	if err := picture.Execute(&svg, drawing{Stage: s, ID: id, lang: lang}); err != nil {
 		return "", fmt.Errorf("draw the stage: %w", err)
 	}
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
