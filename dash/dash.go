@@ -201,7 +201,6 @@ func parse(name string) *template.Template {
 func (s *Server) parseRecorded() {
 	maps.Copy(s.pages, map[string]*template.Template{"home": parse("problem"), "hazard": parse("problem"), "replay": parse("step")})
 	for name, t := range s.pages {
-		template.Must(t.ParseFS(siteFiles, "site/layout.html.tmpl"))
 		if own, _ := fs.Glob(siteFiles, "site/"+name+".html.tmpl"); len(own) > 0 {
 			template.Must(t.ParseFS(siteFiles, own...))
 		}
