@@ -2,9 +2,6 @@ package dash
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"html/template"
 	"regexp"
 	"slices"
@@ -162,58 +159,44 @@ func lineOf(files []codeFile, step string) (file, line int, ok bool) {
 	trace := regexp.MustCompile(`\bTrace\([\w.]+, (api\.)?` + regexp.QuoteMeta(constant) + `,`)
 	for i, f := range files {
 		if n := slices.IndexFunc(f.Lines, trace.MatchString); n >= 0 {
-			return i, nextLine(strings.Join(f.Lines, "\n"), n+1), true
+			return i, nextLine(f.Lines, n+1), true
 		}
 	}
 	return 0, 0, false
 }
 
-// nextLine returns the line of the statement that runs after the statement on a line of Go code. It
-// returns the same line for the last statement of a function.
-func nextLine(code string, line int) int {
-	set := token.NewFileSet()
-	tree, err := parser.ParseFile(set, "", code, parser.SkipObjectResolution)
-	if err != nil {
-		return line
-	}
-	lineAt := func(n ast.Node) int { return set.Position(n.Pos()).Line }
-	var open, around []ast.Node // around are the nodes from the file down to the statement
-	ast.Inspect(tree, func(n ast.Node) bool {
-		if n == nil {
-			open = open[:len(open)-1]
-			return true
-		}
-		open = append(open, n)
-		if _, ok := n.(*ast.ExprStmt); ok && lineAt(n) == line {
-			around = slices.Clone(open)
-		}
-		return true
-	})
-	for i := len(around) - 1; i > 0; i-- {
-		var list []ast.Stmt
-		switch n := around[i-1].(type) {
-		case *ast.BlockStmt:
-			list = n.List
-		case *ast.CaseClause:
-			list = n.Body
-		case *ast.CommClause:
-			list = n.Body
-		case *ast.ForStmt, *ast.RangeStmt: // the loop begins again
-			return lineAt(n)
-		case *ast.FuncLit, *ast.FuncDecl:
+// nextLine returns the line of Go code that runs after a line, which has a whole statement. It returns the same
+// line for the last statement of a function. It relies on gofmt: a block is as deep as its indentation.
+func nextLine(lines []string, line int) int {
+	depth := indentation(lines[line-1])
+	for n := line; n < len(lines) && depth > 0; n++ {
+		text := strings.TrimSpace(lines[n])
+		switch at := indentation(lines[n]); {
+		case text == "" || strings.HasPrefix(text, "//") || at > depth:
+		case at == depth && !strings.HasPrefix(text, "}"):
+			return n + 1
+		case strings.HasPrefix(text, "}(") || strings.HasPrefix(text, "})"): // the end of a function literal
 			return line
-		}
-		at := slices.IndexFunc(list, func(s ast.Stmt) bool { return s == around[i] })
-		if at < 0 || at+1 == len(list) {
-			continue
-		}
-		switch list[at].(type) {
-		case *ast.CaseClause, *ast.CommClause: // the next one is another case
-		default:
-			return lineAt(list[at+1])
+		default: // a brace or another case: the block ends
+			depth = at
+			if begin := beginning(lines[:n], at); text == "}" && strings.HasPrefix(strings.TrimSpace(lines[begin]), "for ") {
+				return begin + 1 // the loop begins again
+			}
 		}
 	}
 	return line
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }
+
+// beginning returns the index of the last line that is indented so far, not counting the ends of blocks.
+func beginning(lines []string, depth int) int {
+	for n := len(lines) - 1; n > 0; n-- {
+		if text := strings.TrimSpace(lines[n]); text != "" && !strings.HasPrefix(text, "}") && indentation(lines[n]) == depth {
+			return n
+		}
+	}
+	return 0
 }
 
 // messages draws the messages of both clients, for the part "ladder" of the page.
