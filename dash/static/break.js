@@ -17,11 +17,6 @@ $('#result .go[data-post]')?.addEventListener('click', () => {
   history.replaceState(null, '', '?' + query);
 });
 
-document.addEventListener('click', e => {
-  const choose = e.target.closest('[data-choose]')?.dataset.choose;
-  if (choose) $$('input[name=strategy]').forEach(box => { box.checked = choose === 'core' && 'core' in box.dataset; });
-});
-
 const matrix = $('#board');
 if (matrix) {
   const filter = $('#filter'), fields = filter.elements;

@@ -124,6 +124,10 @@ document.addEventListener('click', async e => {
   const button = e.target.closest('button');
   if (!button) return;
   if (button.id === 'projector') enlarge();
+  if (button.dataset.choose) {
+    $$('input[name=strategy]').forEach(box => { box.checked = button.dataset.choose === 'core' && 'core' in box.dataset; });
+    button.form.dispatchEvent(new Event('change'));
+  }
   if (button.dataset.post) {
     const done = await post(button.dataset.post, button.dataset.body || '');
     if (done && button.dataset.then) location.href = button.dataset.then;

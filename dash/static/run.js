@@ -52,10 +52,6 @@ function startOrStop() {
 
 document.addEventListener('click', e => {
   const button = e.target.closest('button');
-  if (button?.dataset.choose) {
-    $$('input[name=strategy]').forEach(box => { box.checked = button.dataset.choose === 'core' && 'core' in box.dataset; });
-    $('form.plan').dispatchEvent(new Event('change'));
-  }
   if (button?.dataset.series) {
     shown = +button.dataset.series;
     replayed = 0;
@@ -169,7 +165,6 @@ function draw() {
   chart($('[data-chart=rate]'), 180, end, 0, Math.max(1, ...points.map(p => p.rate)), (x, y) => line('rate', points.map(p => [p.t, p.rate]), x, y));
   chart($('[data-chart=times]'), 180, end, 0, Math.max(1, ...points.map(p => p.p99)), (x, y) =>
     line('p99', points.map(p => [p.t, p.p99]), x, y) + line('p50', points.map(p => [p.t, p.p50]), x, y));
-  replicas(points.at(-1));
   figures(points);
 }
 
@@ -214,23 +209,6 @@ const line = (name, pairs, x, y) => `<polyline class="line ${name}" points="${pa
 const area = (name, upper, lower, x, y) => `<polygon class="${name}" fill="url(#hatch)" points="${path(upper, x, y)} ${path(lower.toReversed(), x, y)}"/>`;
 // label stands left of x, or right of it where the left has no room.
 const label = (x, y, text) => `<text class="${x < 96 ? '' : 'end '}alarm" x="${x < 96 ? x + 6 : x - 8}" y="${y + 5}">${text}</text>`;
-
-function replicas(point) {
-  const by = point.replicas ?? {}, names = Object.keys(by).sort(), most = Math.max(1, ...Object.values(by));
-  const list = document.createElement('dl');
-  list.className = 'bars';
-  for (const name of names) {
-    const dt = document.createElement('dt'), dd = document.createElement('dd'), bar = document.createElement('span');
-    dt.textContent = name;
-    bar.className = 'share';
-    bar.style.width = `${60 * by[name] / most}%`;
-    dd.append(bar, number(by[name]));
-    list.append(dt, dd);
-  }
-  const title = document.createElement('h3');
-  title.textContent = T('Requests per replica', '各副本的请求数');
-  $('#replicas').replaceChildren(title, list);
-}
 
 function figures(points) {
   const heads = T('s|requests|sold|failed|actual stock|correct stock|requests/s|p50 ms|p99 ms', '秒|请求|已售|失败|实际库存|正确库存|请求/秒|p50 毫秒|p99 毫秒').split('|');
