@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // WriteLines writes v as JSON for a file that is kept in git: a verdict, with the lists and texts in it, is one
@@ -17,75 +16,51 @@ func WriteLines(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
-	if _, err := w.Write(divided(text.Bytes())); err != nil {
+	var out bytes.Buffer
+	divide(&out, bytes.TrimSpace(text.Bytes()), "\n")
+	if _, err := fmt.Fprintln(w, out.String()); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil
 }
 
-// divided adds the ends of lines to JSON that has none.
-func divided(text []byte) []byte {
+// divide writes a value in one line if it has few levels, and otherwise each of its parts at the begin of a line. It
+// ignores errors of the decoder, since the value is what an encoder has written.
+func divide(out *bytes.Buffer, value []byte, line string) {
 	const maxLevels = 2 // of lists and objects in one line
-	signs, levels := structure(text)
-	var out bytes.Buffer
-	var within []bool // whether each open list or object is divided
-	newLine := func() { out.WriteString("\n" + strings.Repeat(" ", len(within))) }
-	written := 0
-	for _, at := range signs {
-		out.Write(text[written:at])
-		written = at + 1
-		switch sign := text[at]; sign {
-		case '{', '[':
-			out.WriteByte(sign)
-			within = append(within, levels[at] > maxLevels)
-			if within[len(within)-1] {
-				newLine()
-			}
-		case '}', ']':
-			isDivided := within[len(within)-1]
-			within = within[:len(within)-1]
-			if isDivided {
-				newLine()
-			}
-			out.WriteByte(sign)
-		default:
-			out.WriteByte(sign)
-			if len(within) > 0 && within[len(within)-1] {
-				newLine()
-			}
-		}
+	if levels(value) <= maxLevels {
+		out.Write(value)
+		return
 	}
-	out.Write(text[written:])
-	return out.Bytes()
+	in := json.NewDecoder(bytes.NewReader(value))
+	begin, _ := in.Token()
+	out.WriteByte(value[0])
+	for separator := ""; in.More(); separator = "," {
+		out.WriteString(separator + line + " ")
+		if begin == json.Delim('{') {
+			name, _ := in.Token()
+			fmt.Fprintf(out, "%q:", name)
+		}
+		var part json.RawMessage
+		_ = in.Decode(&part)
+		divide(out, part, line+" ")
+	}
+	out.WriteString(line)
+	out.WriteByte(value[len(value)-1])
 }
 
-// structure returns the positions of the brackets and commas outside of strings, and for each opening bracket
-// how many levels of lists and objects it begins.
-func structure(text []byte) (signs []int, levels map[int]int) {
-	levels = map[int]int{}
-	var open []int
-	inString, escaped := false, false
-	for at, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped, inString = c == '\\', c != '"'
-		case c == '"':
-			inString = true
-		case c == '{', c == '[':
-			signs, open = append(signs, at), append(open, at)
-			levels[at] = 1
-		case c == '}', c == ']':
-			ended := open[len(open)-1]
-			signs, open = append(signs, at), open[:len(open)-1]
-			if len(open) > 0 {
-				around := open[len(open)-1]
-				levels[around] = max(levels[around], levels[ended]+1)
-			}
-		case c == ',':
-			signs = append(signs, at)
+// levels returns how deep lists and objects stand in each other.
+func levels(value []byte) (most int) {
+	in := json.NewDecoder(bytes.NewReader(value))
+	for depth := 0; ; {
+		switch token, err := in.Token(); {
+		case err != nil:
+			return most
+		case token == json.Delim('{'), token == json.Delim('['):
+			depth++
+			most = max(most, depth)
+		case token == json.Delim('}'), token == json.Delim(']'):
+			depth--
 		}
 	}
-	return signs, levels
 }
