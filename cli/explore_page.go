@@ -2,8 +2,7 @@ package cli
 
 import (
 	"cmp"
-	_ "embed"
-	"fmt"
+	"embed"
 	"html/template"
 	"io"
 	"slices"
@@ -14,12 +13,13 @@ import (
 
 	"oversell/api"
 	"oversell/locks/explore"
+	"oversell/view/frame"
 	"oversell/view/ladder"
 	"oversell/view/terminal"
 )
 
 //go:embed explore.html.tmpl
-var explorePageText string
+var explorePageFiles embed.FS
 
 // explorePage has the data of the page that explore writes.
 type explorePage struct {
@@ -79,14 +79,7 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 			return err
 		}
 	}
-	t, err := template.New("explore").Parse(explorePageText)
-	if err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
-	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
-	return nil
+	return frame.Write(w, frame.Parse(explorePageFiles, "explore.html.tmpl"), p)
 }
 
 // shortestOf says which schedule is shown, or returns nil: the card of a correct lock may allow the rest.

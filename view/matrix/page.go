@@ -14,6 +14,7 @@ import (
 
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
+	"oversell/view/frame"
 	"oversell/view/ladder"
 )
 
@@ -98,11 +99,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 		}
 		p.Hazards = append(p.Hazards, c)
 	}
-	t := template.Must(template.Must(template.ParseFS(pageFiles, "page.html.tmpl")).ParseFS(RunTemplates, "run.html.tmpl"))
-	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
-	return nil
+	return frame.Write(w, template.Must(frame.Parse(pageFiles, "page.html.tmpl").ParseFS(RunTemplates, "run.html.tmpl")), p)
 }
 
 func (m Matrix) summary() string {

@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/measure"
+	"oversell/view/terminal"
 )
 
 // Charts use per cent for widths and pixels for heights, so that bars grow with the window and
@@ -92,17 +93,11 @@ func latencyChart(results []measure.Result) chart {
 	return chart{Height: height, Groups: groups}
 }
 
-// timeline is the throughput of one strategy over time, drawn into a box of 100 x 100.
+// timeline is the throughput of one strategy over time: the area of all answers, and the line of the sales.
 type timeline struct {
-	Label string
-	Top   string // the highest rate
-	End   string // the duration
-	All   string // the area of all answers
-	Sold  string // the line of the sales
-	Rows  []timelineRow
+	curve
+	Table terminal.Table
 }
-
-type timelineRow struct{ From, All, Sold string }
 
 func timelines(results []measure.Result) []timeline {
 	lines := make([]timeline, 0, len(results))
@@ -120,15 +115,13 @@ func timelineOf(r measure.Result) timeline {
 	for _, rate := range all {
 		top = max(top, rate)
 	}
-	t := timeline{
-		Label: label(r), Top: fmt.Sprintf("%.0f/s", top), End: fmt.Sprintf("%.1f s", r.Series.EndMS/1000),
-		All: "M0,100 L" + steps(r.Series, all, top) + " L100,100 Z", Sold: "M" + steps(r.Series, sold, top),
-	}
+	t := timeline{curve: curve{
+		Title: label(r), Top: fmt.Sprintf("%.0f/s", top), First: "0 s", Last: fmt.Sprintf("%.1f s", r.Series.EndMS/1000),
+		Area: "M0,100 L" + steps(r.Series, all, top) + " L100,100 Z", Line: "M" + steps(r.Series, sold, top),
+	}, Table: terminal.Texts("Throughput over time of "+label(r), "From, s", "Requests/s", "Sold/s")}
+	t.Says = fmt.Sprintf("Throughput over time of %s, at most %s, until %s", t.Title, t.Top, t.Last)
 	for i := range all {
-		t.Rows = append(t.Rows, timelineRow{
-			From: fmt.Sprintf("%.1f", float64(i)*r.Series.BucketMS/1000),
-			All:  fmt.Sprintf("%.0f", all[i]), Sold: fmt.Sprintf("%.0f", sold[i]),
-		})
+		t.Table.Add(fmt.Sprintf("%.1f", float64(i)*r.Series.BucketMS/1000), fmt.Sprintf("%.0f", all[i]), fmt.Sprintf("%.0f", sold[i]))
 	}
 	return t
 }

@@ -11,20 +11,21 @@ import (
 	"oversell/view/terminal"
 )
 
-// bend is a curve in a box of 100 x 100, with the clients on a logarithmic scale.
+// bend has the curves of a sweep, with the clients on a logarithmic scale.
 type bend struct {
 	Label    string
 	Says     api.Text
 	Broken   string // in how many runs an update was lost; empty if in none
-	Pictures []picture
+	Pictures []curve
 	Table    terminal.Table
 }
 
-type picture struct {
-	Title, Top  string
-	First, Last string // number of clients
-	Line, Area  string
-	KneeX       string // in per cent; empty without a knee
+// curve is a line, and an area below it or another line, in a box of 100 x 100.
+type curve struct {
+	Title, Says      string // Says is for a screen reader
+	Top, First, Last string // at the ends of the axes
+	Line, Area       string
+	KneeX            string // in per cent; empty without a knee
 }
 
 func bends(curves []measure.Curve) []bend {
@@ -32,9 +33,9 @@ func bends(curves []measure.Curve) []bend {
 	for i, c := range curves {
 		all[i] = bend{
 			Label: c.Strategy, Says: c.Sentence(), Table: curveTable(c),
-			Pictures: []picture{
-				pictureOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.ThroughputPerS }),
-				pictureOf(c, "99% Line", "%.0f ms", func(p measure.Point) float64 { return p.P99MS }),
+			Pictures: []curve{
+				curveOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.ThroughputPerS }),
+				curveOf(c, "99% Line", "%.0f ms", func(p measure.Point) float64 { return p.P99MS }),
 			},
 		}
 		broken := 0
@@ -50,7 +51,7 @@ func bends(curves []measure.Curve) []bend {
 	return all
 }
 
-func pictureOf(c measure.Curve, title, format string, of func(measure.Point) float64) picture {
+func curveOf(c measure.Curve, title, format string, of func(measure.Point) float64) curve {
 	top := 0.0
 	for _, p := range c.Points {
 		top = max(top, of(p))
@@ -64,8 +65,9 @@ func pictureOf(c measure.Curve, title, format string, of func(measure.Point) flo
 		points[i] = fmt.Sprintf("%.2f,%.2f", at(p.Clients), 100-100*measure.Ratio(of(p), top))
 	}
 	path := strings.Join(points, " L")
-	drawn := picture{
-		Title: title, Top: fmt.Sprintf(format, top), First: strconv.Itoa(first), Last: strconv.Itoa(last),
+	drawn := curve{
+		Title: title, Says: title + " over the clients, at most " + fmt.Sprintf(format, top) + "; the table below has its figures",
+		Top: fmt.Sprintf(format, top), First: strconv.Itoa(first), Last: strconv.Itoa(last),
 		Line: "M" + path, Area: "M0,100 L" + path + " L" + fmt.Sprintf("%.2f", at(last)) + ",100 Z",
 	}
 	if c.Knee != nil {

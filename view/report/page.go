@@ -3,13 +3,13 @@ package report
 import (
 	"embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
 
 	"oversell/api"
 	"oversell/lab/measure"
+	"oversell/view/frame"
 	"oversell/view/terminal"
 )
 
@@ -73,17 +73,10 @@ func CurveHTML(w io.Writer, curves []measure.Curve) error {
 }
 
 func write(w io.Writer, p page) error {
-	t, err := template.New("page.html.tmpl").ParseFS(pageFiles, "page.html.tmpl")
-	if err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
 	if len(p.Results) > 0 {
 		p.Started = p.Results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
-	return nil
+	return frame.Write(w, frame.Parse(pageFiles, "page.html.tmpl"), p)
 }
 
 func halves(results []measure.Result) []terminal.Table {
