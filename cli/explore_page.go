@@ -28,7 +28,6 @@ type explorePage struct {
 	Extent   api.Text // whether these are all schedules
 	Counts   []pageCount
 	Command  string
-	Style    template.CSS
 	Picture  template.HTML // of the shortest schedule, or empty
 	Trail    string
 	Replay   string // the command that repeats the shortest schedule
@@ -74,7 +73,6 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 	p.Root, p.TreeNote = treeOf(tree, r)
 	var err error
 	if len(r.Shortest) > 0 {
-		p.Style = ladder.Style()
 		if p.Picture, err = ladderOf(r.Shortest, r.Bounds.Clients, p.Title().EN).Inline("schedule"); err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func TestBreakPages(t *testing.T) {
 		"/dash/break/pause/hope":              {404, "does not exist"},
 		"/dash/learn/hope":                    {404, "does not exist"},
 		"/dash/learn/redis":                   {200, "redis.go"},
-		"/dash/static/ladder.css":             {200, ".ladder"},
+		"/dash/static/frame.css":              {200, ".ladder"},
 	} {
 		w := httptest.NewRecorder()
 		unable.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -26,9 +25,8 @@ import (
 	"oversell/dash/hub"
 	"oversell/lab/measure"
 	"oversell/lab/rig"
-	"oversell/view/ladder"
+	"oversell/view/frame"
 	"oversell/view/matrix"
-	"oversell/view/stage"
 )
 
 //go:embed pages
@@ -92,8 +90,10 @@ func New(c Config) *Server {
 	}
 	static, _ := fs.Sub(staticFiles, "static") // no error: the folder is embedded
 	s.routes.Handle("GET /dash/static/", http.StripPrefix("/dash/static/", http.FileServerFS(static)))
-	s.routes.HandleFunc("GET /dash/static/stage.css", style(stage.Style()))
-	s.routes.HandleFunc("GET /dash/static/ladder.css", style(ladder.Style()))
+	s.routes.HandleFunc("GET /dash/static/frame.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		_, _ = w.Write(frame.Style())
+	})
 	s.routes.HandleFunc("GET /dash/stream/{topic}", func(w http.ResponseWriter, r *http.Request) { s.hub.Serve(w, r, r.PathValue("topic")) })
 	s.routes.HandleFunc("GET /dash/", func(w http.ResponseWriter, r *http.Request) {
 		s.showProblem(w, r, reject(http.StatusNotFound, "This page does not exist.", "没有这个页面。"))
@@ -122,14 +122,6 @@ func New(c Config) *Server {
 	}
 	s.handler = http.NewCrossOriginProtection().Handler(compressed(http.HandlerFunc(s.secured)))
 	return s
-}
-
-// style serves the style sheet of a picture, because the pages forbid inline styles.
-func style(css template.CSS) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = io.WriteString(w, string(css))
-	}
 }
 
 // ServeHTTP makes Server an http.Handler.

@@ -1,5 +1,5 @@
-// Package frame has what all HTML files of the commands have in common: the head, the colours, and the style of
-// texts and tables. Such a file has no scripts, and needs no other files.
+// Package frame has what all that people read in a browser has in common: the colours, and the style of texts, tables
+// and pictures. It also has the head of the HTML files of the commands, which have no scripts and need no other files.
 package frame
 
 import (
@@ -12,6 +12,12 @@ import (
 
 //go:embed frame.html.tmpl frame.css
 var files embed.FS
+
+// Style returns the style sheet, for pages that link it.
+func Style() []byte {
+	css, _ := files.ReadFile("frame.css") // it exists: it is embedded
+	return css
+}
 
 // Parse returns the template of a file. The named templates define its title, style and body, and what these use.
 func Parse(from fs.FS, name string) *template.Template {

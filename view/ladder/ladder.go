@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-//go:embed ladder.svg.tmpl ladder.css
+//go:embed ladder.svg.tmpl
 var files embed.FS
 
 var picture = template.Must(template.ParseFS(files, "ladder.svg.tmpl")) //nolint:gochecknoglobals // parsed once, never written
@@ -120,7 +120,7 @@ type drawing struct {
 	Behind, Bars []bar
 }
 
-// Inline returns the picture for a page with Style in its head, and its text for a screen reader. The id
+// Inline returns the picture for a page with the style of package frame, and its text for a screen reader. The id
 // must be unique in that page.
 func (l Ladder) Inline(id string) (template.HTML, error) {
 	var svg strings.Builder
@@ -128,12 +128,6 @@ func (l Ladder) Inline(id string) (template.HTML, error) {
 		return "", fmt.Errorf("draw the ladder: %w", err)
 	}
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
-}
-
-// Style returns the style sheet of the pictures, for the head of a page.
-func Style() template.CSS {
-	css, _ := files.ReadFile("ladder.css") // it exists: it is embedded
-	return template.CSS(css)               //nolint:gosec // our own
 }
 
 func (l Ladder) draw(id string) drawing {

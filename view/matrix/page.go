@@ -15,7 +15,6 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
 	"oversell/view/frame"
-	"oversell/view/ladder"
 )
 
 //go:embed page.html.tmpl
@@ -44,7 +43,6 @@ func Now(ctx context.Context, versions map[string]string, command string) About 
 }
 
 type page struct {
-	Style          template.CSS
 	Summary        string
 	Contradictions []string
 	Hazards        []chapter
@@ -79,7 +77,7 @@ type meaning struct{ Term, Means string }
 // timeline of its first run. The page also shows every run that contradicts its card.
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
 	p := page{
-		Style: ladder.Style(), Summary: m.summary(), Contradictions: m.Contradictions(),
+		Summary: m.summary(), Contradictions: m.Contradictions(),
 		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}, {"load", about.Load}},
 	}
 	for _, v := range allVerdicts() {

@@ -12,7 +12,7 @@ import (
 	"oversell/api"
 )
 
-//go:embed stage.svg.tmpl stage.css
+//go:embed stage.svg.tmpl
 var files embed.FS
 
 var picture = template.Must(template.ParseFS(files, "stage.svg.tmpl")) //nolint:gochecknoglobals // parsed once, never written
@@ -71,12 +71,6 @@ type Stage struct {
 	Of       string   // the number at the start; may be empty
 	Server   string   // the server that keeps the stock; empty means MySQL
 	Alarm    api.Text // what went wrong, in red
-}
-
-// Style returns the style sheet of the pictures.
-func Style() template.CSS {
-	css, _ := files.ReadFile("stage.css") // it exists: it is embedded
-	return template.CSS(css)              //nolint:gosec // our own
 }
 
 // SVG returns the picture in a language, en or zh. The id must be unique in its page.
