@@ -42,8 +42,8 @@ func TestSite(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"index.html": `href="course/index.html">Course`, "course/00-one-minute.html": "One minute",
-		"zh/index.html": `href="course/index.html">课程`, "zh/course/00-one-minute.html": `<a href="01-overselling.html">`,
+		"index.html": `<a href="course/00-one-minute.html">`, "course/00-one-minute.html": "One minute",
+		"zh/index.html": `<a href="course/00-one-minute.html">`, "zh/course/00-one-minute.html": `<a href="01-overselling.html">`,
 	} {
 		if text := read(t, filepath.Join(folder, file)); !strings.Contains(text, want) {
 			t.Errorf("%s lacks %q:\n%s", file, want, text)

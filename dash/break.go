@@ -102,8 +102,8 @@ func newBreaks(s *Server) *breaks {
 	b.now.Unable = s.Binary == ""
 	s.hub.Open("break", b.all)
 	s.hub.Open("result", b.resultMessages)
-	s.showWithGroups("/dash/break", "break", bilingual("Break", "破坏"), b.page)
-	s.routes.HandleFunc("GET /dash/break/{hazard}/{strategy}", b.resultPage)
+	s.pageWithGroups("/dash/break", "break", bilingual("Break", "破坏"), b.page)
+	s.page("/dash/break/{hazard}/{strategy}", "result", b.resultPage)
 	s.routes.HandleFunc("POST /dash/break/start", s.withToken(b.start))
 	return b
 }

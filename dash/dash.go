@@ -191,7 +191,7 @@ func parse(name string) *template.Template {
 
 // parseRecorded replaces the parts of the pages that are different in recorded mode, and adds pages.
 func (s *Server) parseRecorded() {
-	maps.Copy(s.pages, map[string]*template.Template{"home": parse("problem"), "hazard": parse("problem"), "replay": parse("step")})
+	maps.Copy(s.pages, map[string]*template.Template{"hazard": parse("problem"), "replay": parse("step")})
 	for name, t := range s.pages {
 		if own, _ := fs.Glob(siteFiles, "site/"+name+".html.tmpl"); len(own) > 0 {
 			template.Must(t.ParseFS(siteFiles, own...))
@@ -222,14 +222,26 @@ func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) 
 	s.write(w, p.status, "problem", view{Lang: language(r), Title: bilingual("This did not work", "没有成功"), Data: p.Text})
 }
 
-func (s *Server) showWithGroups(route, name string, title api.Text, data func(r *http.Request, groups []group) any) {
+// page serves a page, or the problem for an error.
+func (s *Server) page(route, name string, of func(r *http.Request) (view, error)) {
 	s.routes.HandleFunc("GET "+route, func(w http.ResponseWriter, r *http.Request) {
-		groups, err := s.catalogue.groups(r.Context())
+		v, err := of(r)
 		if err != nil {
 			s.showProblem(w, r, err)
 			return
 		}
-		s.show(w, r, name, title, data(r, groups))
+		v.Lang, v.Page = language(r), cmp.Or(v.Page, name)
+		s.write(w, http.StatusOK, name, v)
+	})
+}
+
+func (s *Server) pageWithGroups(route, name string, title api.Text, data func(r *http.Request, groups []group) any) {
+	s.page(route, name, func(r *http.Request) (view, error) {
+		groups, err := s.catalogue.groups(r.Context())
+		if err != nil {
+			return view{}, err
+		}
+		return view{Title: title, Data: data(r, groups)}, nil
 	})
 }
 

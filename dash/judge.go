@@ -41,12 +41,12 @@ const maxCommand = 2000 // characters
 func newJudgePage(s *Server) *judgePage {
 	p := &judgePage{s: s}
 	s.hub.Open("judge", func() []hub.Message { return []hub.Message{p.draw()} })
-	s.routes.HandleFunc("GET /dash/judge", func(w http.ResponseWriter, r *http.Request) {
+	s.page("/dash/judge", "judge", func(*http.Request) (view, error) {
 		data := struct {
 			Unable  bool
 			Hazards []experiment.Experiment
 		}{s.Binary == "", judged()}
-		s.write(w, http.StatusOK, "judge", view{Lang: language(r), Page: "break", Topic: "judge", Title: bilingual("A lock of your own", "你自己的锁"), Data: data})
+		return view{Page: "break", Topic: "judge", Title: bilingual("A lock of your own", "你自己的锁"), Data: data}, nil
 	})
 	s.routes.HandleFunc("GET /dash/judge/report", p.showReport)
 	s.routes.HandleFunc("POST /dash/judge/start", s.withToken(p.start))

@@ -96,14 +96,14 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxVisitors}, Timeout: 150 * time.Second},
 	}
 	s.hub.Open("primitives", t.all)
-	s.routes.HandleFunc("GET /dash/course/primitives", func(w http.ResponseWriter, r *http.Request) {
+	s.page("/dash/course/primitives", "primitives", func(r *http.Request) (view, error) {
 		cards, _ := s.catalogue.all(r.Context()) // without an answer, the page offers no strategies
 		data := struct {
 			Primitives []primitive
 			NoStreams  bool
 			Cards      []card
 		}{primitives(), len(s.Lab.Replicas) == 0, cards}
-		s.write(w, http.StatusOK, "primitives", view{Lang: language(r), Page: "course", Topic: "primitives", Title: bilingual("Primitives", "同步原语"), Data: data})
+		return view{Page: "course", Topic: "primitives", Title: bilingual("Primitives", "同步原语"), Data: data}, nil
 	})
 	s.routes.HandleFunc("POST /dash/course/primitives/send", s.withToken(t.send))
 	s.routes.HandleFunc("POST /dash/course/primitives/clear", s.withToken(t.clear))

@@ -17,22 +17,21 @@ import (
 
 // routeRecorded adds the pages that exist only in recorded mode.
 func routeRecorded(s *Server) {
-	s.showWithGroups("/{$}", "home", bilingual("locks that break", "会出错的锁"), func(_ *http.Request, groups []group) any { return groups })
-	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(_ *http.Request, groups []group) any { return groups })
-	s.routes.HandleFunc("GET /dash/step/{id}", func(w http.ResponseWriter, r *http.Request) {
+	s.routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { // the site begins with the course
+		r.URL.Path = "/dash/course"
+		s.routes.ServeHTTP(w, r)
+	})
+	s.pageWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(_ *http.Request, groups []group) any { return groups })
+	s.page("/dash/step/{id}", "replay", func(r *http.Request) (view, error) {
 		c, err := s.catalogue.one(r.Context(), r.PathValue("id"))
-		if err != nil {
-			s.showProblem(w, r, err)
-			return
-		}
-		s.write(w, http.StatusOK, "replay", view{Lang: language(r), Page: "step", Title: api.Textf("Step: %s", "单步：%s", c.ID), Data: scene{Card: c, Shortest: shortestOf(c.ID)}})
+		return view{Page: "step", Title: api.Textf("Step: %s", "单步：%s", c.ID), Data: scene{Card: c, Shortest: shortestOf(c.ID)}}, err
 	})
 	s.routes.HandleFunc("GET /dash/static/steps/{file}", s.recordedSteps)
 	s.routes.HandleFunc("GET /dash/static/replay.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, siteFiles, "site/replay.js")
 	})
-	s.routes.HandleFunc("GET /dash/break/{hazard}", s.breaks.hazardPage)
-	s.showWithGroups("/dash/break/all", "break", bilingual("Break", "破坏"), s.breaks.page)
+	s.page("/dash/break/{hazard}", "hazard", s.breaks.hazardPage)
+	s.pageWithGroups("/dash/break/all", "break", bilingual("Break", "破坏"), s.breaks.page)
 }
 
 // recordedSteps sends the script with every order of a strategy's steps.
@@ -118,11 +117,10 @@ type hazardResult struct {
 }
 
 // hazardPage shows the recorded results of a hazard, with timelines.
-func (b *breaks) hazardPage(w http.ResponseWriter, r *http.Request) {
+func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 	e, known := experiment.Of(r.PathValue("hazard"))
 	if !known {
-		b.s.showProblem(w, r, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard")))
-		return
+		return v, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard"))
 	}
 	p := hazardView{Experiment: e}
 	b.s.hub.Send("break", func() []hub.Message {
@@ -135,12 +133,9 @@ func (b *breaks) hazardPage(w http.ResponseWriter, r *http.Request) {
 	})
 	for i, x := range p.Results {
 		_, anchor, _ := strings.Cut(fileOf(x.Path()), "#")
-		shown, err := matrix.RunOf(x.Run.Result, language(r), anchor)
-		if err != nil {
-			b.s.showProblem(w, r, err)
-			return
+		if p.Results[i].Shown, err = matrix.RunOf(x.Run.Result, language(r), anchor); err != nil {
+			return v, err
 		}
-		p.Results[i].Shown = shown
 	}
-	b.s.write(w, http.StatusOK, "hazard", view{Lang: language(r), Page: "break", Title: verbatim(e.Hazard), Data: p})
+	return view{Page: "break", Title: verbatim(e.Hazard), Data: p}, nil
 }

@@ -41,19 +41,14 @@ type jump struct {
 	Place, Second, Words string
 }
 
-func (b *breaks) resultPage(w http.ResponseWriter, r *http.Request) {
+func (b *breaks) resultPage(r *http.Request) (view, error) {
 	q := resultKey{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
 	x, err := b.resultOf(r.Context(), q)
 	if err == nil && slices.Contains([]string{"survives", "breaks", "show"}, r.FormValue("answer")) {
 		x.Answer = r.FormValue("answer")
 		err = b.draw(&x, language(r), r.FormValue("both") != "")
 	}
-	if err != nil {
-		b.s.showProblem(w, r, err)
-		return
-	}
-	title := api.Textf("%s, %s", "%s，%s", q.Hazard, q.Name())
-	b.s.write(w, http.StatusOK, "result", view{Lang: language(r), Page: "break", Topic: "result", Title: title, Data: x})
+	return view{Page: "break", Topic: "result", Title: api.Textf("%s, %s", "%s，%s", q.Hazard, q.Name()), Data: x}, err
 }
 
 func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err error) {

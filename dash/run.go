@@ -26,7 +26,7 @@ func newRuns(s *Server) *runs {
 	r := &runs{s: s, live: &live{}}
 	s.hub.Open("run", r.all)
 	if s.Service == nil {
-		s.showWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
+		s.pageWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
 	}
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))

@@ -34,8 +34,8 @@ const maxScenarioResults = 60
 func newScenarioPage(s *Server) {
 	p := &scenarioPage{s: s}
 	s.hub.Open("shop", p.all)
-	s.routes.HandleFunc("GET /dash/course/shop", func(w http.ResponseWriter, r *http.Request) {
-		s.write(w, http.StatusOK, "shop", view{Lang: language(r), Page: "course", Topic: "shop", Title: bilingual("A shop", "商店"), Data: scenario.All()})
+	s.page("/dash/course/shop", "shop", func(*http.Request) (view, error) {
+		return view{Page: "course", Topic: "shop", Title: bilingual("A shop", "商店"), Data: scenario.All()}, nil
 	})
 	s.routes.HandleFunc("POST /dash/course/shop/start", s.withToken(p.start))
 }

@@ -1,12 +1,11 @@
 package dash
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,12 +51,12 @@ func (s *Server) save(folder, page, lang string) (pages []string, err error) {
 		return nil, err
 	}
 	r.Header.Set("Accept-Language", lang)
-	var w inMemory
-	s.ServeHTTP(&w, r)
-	if w.status > http.StatusOK {
-		return nil, fmt.Errorf("status %d: %s", w.status, w.body.Bytes())
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		return nil, fmt.Errorf("status %d: %s", w.Code, w.Body.Bytes())
 	}
-	text, file := w.body.Bytes(), fileIn(page, lang)
+	text, file := w.Body.Bytes(), fileIn(page, lang)
 	if path.Ext(file) == ".html" {
 		text, pages = relink(text, page, lang)
 	}
@@ -73,28 +72,10 @@ type inProcess struct{ handler http.Handler }
 
 // RoundTrip makes inProcess an http.RoundTripper.
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	var w inMemory
-	p.handler.ServeHTTP(&w, r)
-	return &http.Response{StatusCode: cmp.Or(w.status, http.StatusOK), Header: w.Header(), Body: io.NopCloser(&w.body), Request: r}, nil
+	w := httptest.NewRecorder()
+	p.handler.ServeHTTP(w, r)
+	return w.Result(), nil
 }
-
-// inMemory receives an answer. Its status is 0 if the handler has not set it.
-type inMemory struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (w *inMemory) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-func (w *inMemory) WriteHeader(status int) { w.status = status }
-
-func (w *inMemory) Write(p []byte) (int, error) { return w.body.Write(p) }
 
 var ourLink = regexp.MustCompile(`(href|src)="(/[^"]*)"`)
 

@@ -41,7 +41,7 @@ func newSteps(s *Server) {
 	if s.Service != nil {
 		return
 	}
-	s.showWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
+	s.pageWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
 		chosen := r.URL.Query().Get("strategy")
 		if chosen == "" {
 			s.hub.Send("step", func() []hub.Message { chosen = p.scene.Card.ID; return nil })

@@ -107,30 +107,22 @@ func codeFiles(code []api.File) (files []codeFile) {
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.Open("strategies", func() []hub.Message { return nil })
-	s.routes.HandleFunc("GET /dash/learn/primitives/{id}", func(w http.ResponseWriter, r *http.Request) {
+	s.page("/dash/learn/primitives/{id}", "primitive", func(r *http.Request) (view, error) {
 		var x primitiveView
 		var unknown *api.Error
 		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(r.PathValue("id")), &x.Primitive)
 		if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound {
 			err = reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", r.PathValue("id"))
 		}
-		if err != nil {
-			s.showProblem(w, r, err)
-			return
-		}
 		x.Files = codeFiles(x.Code)
 		if s.Service != nil {
 			x.Files = x.Files[:ownFiles(x.Files)]
 		}
-		s.write(w, http.StatusOK, "primitive", view{Lang: language(r), Page: "strategies", Title: x.Title, Data: x})
+		return view{Page: "strategies", Title: x.Title, Data: x}, err
 	})
-	s.routes.HandleFunc("GET /dash/learn/{id}", func(w http.ResponseWriter, r *http.Request) {
+	s.page("/dash/learn/{id}", "strategy", func(r *http.Request) (view, error) {
 		x, err := s.strategyView(r.Context(), r.PathValue("id"))
-		if err != nil {
-			s.showProblem(w, r, err)
-			return
-		}
-		s.write(w, http.StatusOK, "strategy", view{Lang: language(r), Page: "strategies", Title: verbatim(x.ID), Data: x})
+		return view{Page: "strategies", Title: verbatim(x.ID), Data: x}, err
 	})
 }
 
@@ -139,7 +131,15 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	if err != nil {
 		return x, err
 	}
-	x = newStrategyView(c, s.catalogue.known()) // the call of one has read the cards
+	x = strategyView{card: c, Files: codeFiles(c.Code), Explored: explored(id)}
+	all := s.catalogue.known() // the call of one has read the cards
+	at := slices.IndexFunc(all, func(c card) bool { return c.ID == id })
+	if at > 0 {
+		x.Before = all[at-1].ID
+	}
+	if at+1 < len(all) {
+		x.After = all[at+1].ID
+	}
 	if s.Service != nil {
 		own := ownFiles(x.Files)
 		for _, f := range x.Files[own:] {
@@ -169,17 +169,4 @@ func explored(strategy string) []api.Text {
 		panic(err) // TestExplored checks the file
 	}
 	return recorded.Sentences[strategy]
-}
-
-// newStrategyView returns the view of a strategy without results.
-func newStrategyView(c card, all []card) strategyView {
-	x := strategyView{card: c, Files: codeFiles(c.Code), Explored: explored(c.ID)}
-	at := slices.IndexFunc(all, func(c card) bool { return c.ID == x.ID })
-	if at > 0 {
-		x.Before = all[at-1].ID
-	}
-	if at+1 < len(all) {
-		x.After = all[at+1].ID
-	}
-	return x
 }
