@@ -16,67 +16,64 @@ import (
 const fullBar = 62.0
 
 // Heights in pixels.
-const (
-	barStep     = 54                      // label, bar, gap
-	percentStep = 24                      // the bar of one percentile
-	groupStep   = 22 + 4*percentStep + 10 // label, four bars, gap
-)
+const labelHeight, barStep, groupGap = 22, 24, 10
+
+// group has the bars of one result, below its label.
+type group struct {
+	Label  string
+	Height int
+	Bars   []bar
+}
 
 type bar struct {
-	Label string
-	Value string
-	Y     int
-	Width string // in per cent; the figure stands where the bar ends
-	Alarm bool
+	Name, Value, Class string
+	Width              string // in per cent; the figure stands where the bar ends
+	Y                  int
 }
 
-type group struct {
-	Label string
-	Bars  []bar
-}
-
-func width(value, longest float64) string {
-	return fmt.Sprintf("%.2f", fullBar*max(0, measure.Ratio(value, longest)))
+func (g *group) add(name, class, text string, value, longest float64) {
+	width := fmt.Sprintf("%.2f", fullBar*max(0, measure.Ratio(value, longest)))
+	g.Bars = append(g.Bars, bar{name, text, class, width, labelHeight + len(g.Bars)*barStep})
+	g.Height = labelHeight + len(g.Bars)*barStep + groupGap
 }
 
 // barChart draws one bar for each result.
-func barChart(results []measure.Result, of func(measure.Result) float64, text func(measure.Result) string) chart {
+func barChart(results []measure.Result, of func(measure.Result) float64, text, class func(measure.Result) string) []group {
 	longest := 0.0
 	for _, r := range results {
 		longest = max(longest, of(r))
 	}
-	bars := make([]bar, len(results))
+	groups := make([]group, len(results))
 	for i, r := range results {
-		bars[i] = bar{Label: label(r), Value: text(r), Y: i * barStep, Width: width(of(r), longest)}
+		groups[i].Label = label(r)
+		groups[i].add("", class(r), text(r), of(r), longest)
 	}
-	return chart{Height: len(bars) * barStep, Bars: bars}
+	return groups
 }
 
-func throughputChart(results []measure.Result) chart {
+func throughputChart(results []measure.Result) []group {
 	of := func(r measure.Result) float64 { return r.ThroughputPerS }
-	return barChart(results, of, func(r measure.Result) string { return fmt.Sprintf("%.1f/s", of(r)) })
+	return barChart(results, of, func(r measure.Result) string { return fmt.Sprintf("%.1f/s", of(r)) }, func(measure.Result) string { return "bar" })
 }
 
-func lostChart(results []measure.Result) chart {
+func lostChart(results []measure.Result) []group {
 	of := func(r measure.Result) float64 { return float64(r.LostUpdates) }
-	c := barChart(results, of, lostUpdates)
-	for i, r := range results {
-		c.Bars[i].Alarm = r.Verdict == api.Broken
-	}
-	return c
+	return barChart(results, of, lostUpdates, func(r measure.Result) string {
+		return map[bool]string{true: "alarm", false: "bar"}[r.Verdict == api.Broken]
+	})
 }
 
-func latencyChart(results []measure.Result) chart {
+func latencyChart(results []measure.Result) []group {
 	longest := 0.0
 	for _, r := range results {
 		longest = max(longest, r.P99MS)
 	}
 	groups := make([]group, len(results))
 	for i, r := range results {
-		g := group{Label: label(r)}
 		add := func(name string, value float64, note string) {
-			g.Bars = append(g.Bars, bar{Label: name, Value: fmt.Sprintf("%.1f ms", value) + note, Y: 22 + len(g.Bars)*percentStep, Width: width(value, longest)})
+			groups[i].add(name, name, fmt.Sprintf("%.1f ms", value)+note, value, longest)
 		}
+		groups[i].Label = label(r)
 		add("p50", r.P50MS, "")
 		add("p90", r.P90MS, "")
 		add("p95", r.P95MS, "")
@@ -84,13 +81,8 @@ func latencyChart(results []measure.Result) chart {
 		if r.Open != nil {
 			add("sent", r.Open.FromSent.P99, " (p99 from when it was sent)")
 		}
-		groups[i] = g
 	}
-	height := groupStep
-	if anyOpen(results) {
-		height += percentStep
-	}
-	return chart{Height: height, Groups: groups}
+	return groups
 }
 
 // timeline is the throughput of one strategy over time: the area of all answers, and the line of the sales.

@@ -24,19 +24,13 @@ type page struct {
 	Advice     api.Text         // empty for a sweep
 	Open       bool             // some result is of an open loop
 	Tables     []terminal.Table // all figures in two parts, to fit on a page
-	Throughput chart
-	Latency    chart
-	Lost       chart
+	Throughput []group
+	Latency    []group
+	Lost       []group
 	Timelines  []timeline
 	Times      terminal.Table
 	Failures   terminal.Table
 	Facts      []fact
-}
-
-type chart struct {
-	Height int // in pixels, of all bars or of one group
-	Bars   []bar
-	Groups []group
 }
 
 // verdictCard is the verdict on one strategy, with the figures that matter most.
