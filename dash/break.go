@@ -174,33 +174,24 @@ func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err 
 			"This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",
 			"本页不能做破坏实验：实验会杀死和冻结服务器。请在装有这些服务器的机器上运行 oversell lab。")
 	}
-	p = experiment.Plan{Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
-	for _, h := range req.Form["hazard"] {
-		if h == "" {
-			continue
-		}
-		if _, ok := experiment.Of(h); !ok {
-			return p, badRequest("Hazard %q does not exist.", "没有故障 %q。", h)
-		}
-		p.Hazards = append(p.Hazards, h)
-	}
-	cards, err := b.s.catalogue.all(ctx)
+	p = experiment.Plan{Hazards: named(req, "hazard"), Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
+	known, err := b.s.catalogue.all(ctx)
 	if err != nil {
 		return p, err
 	}
-	for _, id := range p.Strategies {
-		if _, err := findCard(cards, id, http.StatusBadRequest); err != nil {
-			return p, err
-		}
+	var cards []experiment.Card
+	for _, c := range known {
+		cards = append(cards, c.Card)
 	}
-	for _, c := range cards {
-		for _, e := range experiment.All() {
-			if e.AppliesTo(c.Card) && (inPlan(p, resultKey{e.Hazard, c.ID, false}) || c.Fenced && inPlan(p, resultKey{e.Hazard, c.ID, true})) {
-				return p, nil
-			}
-		}
+	if err := p.Validate(cards); err != nil {
+		return p, badRequest("%v", "没有这种故障或策略，或者这种故障影响不到所选的策略（选了栅栏号时，策略必须有栅栏号）：%v", err)
 	}
-	return p, badRequest("The hazard does not apply to the selected strategies. With fenced, a strategy needs a fencing token.", "这种故障影响不到所选的策略。选了 fenced 时，策略必须有栅栏号。")
+	return p, nil
+}
+
+// named returns the values of a field. The empty one stands for all, as does no value.
+func named(req request, field string) []string {
+	return slices.DeleteFunc(slices.Clone(req.Form[field]), func(value string) bool { return value == "" })
 }
 
 func inPlan(p experiment.Plan, q resultKey) bool {
@@ -228,28 +219,15 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	return b.s.jobs.follow(ctx, req.Who, api.Textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
 		b.change(func() {
 			b.now.includes = func(q resultKey) bool { return inPlan(p, q) }
-			b.now.Hazard, b.now.Starting = b.firstHazard(p), true
-			b.now.Last, b.now.Results = nil, 0
+			b.now.Starting, b.now.Last, b.now.Results = true, nil, 0
+			if len(p.Hazards) > 0 { // the results of the first hazard say that they start
+				b.now.Hazard = p.Hazards[0]
+			}
 		})
 		err := b.inSeparateLab(ctx, p)
 		b.change(func() { b.now.Hazard, b.now.Starting = "", false })
 		return err
 	})
-}
-
-// firstHazard returns the hazard with which the plan begins. Its results say at once that they start.
-func (b *breaks) firstHazard(p experiment.Plan) string {
-	if len(p.Hazards) > 0 {
-		return p.Hazards[0]
-	}
-	for _, e := range experiment.All() {
-		for _, c := range b.s.catalogue.known() {
-			if e.AppliesTo(c.Card) && (len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID)) {
-				return e.Hazard
-			}
-		}
-	}
-	return ""
 }
 
 // inSeparateLab runs the plan in a separate lab, so that the page's own lab keeps running.

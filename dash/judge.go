@@ -65,13 +65,7 @@ func (p *judgePage) change(change func()) {
 }
 
 func (p *judgePage) start(ctx context.Context, req request) error {
-	command, lang := strings.TrimSpace(req.Form.Get("command")), language(req.Request)
-	var selected []string
-	for _, h := range req.Form["hazard"] {
-		if h != "" {
-			selected = append(selected, h)
-		}
-	}
+	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req.Request), named(req, "hazard")
 	unknown := slices.IndexFunc(selected, func(h string) bool {
 		return !slices.ContainsFunc(judged(), func(e experiment.Experiment) bool { return e.Hazard == h })
 	})

@@ -53,10 +53,7 @@ func (p *scenarioPage) start(ctx context.Context, req request) error {
 	}
 	chosen := scenario.All()[i]
 	var guards []scenario.Guard
-	for _, name := range req.Form["guard"] {
-		if name == "" { // all guards in turn
-			continue
-		}
+	for _, name := range named(req, "guard") {
 		guard, err := chosen.Guard(name)
 		if err != nil {
 			return badRequest("%v", "%v", err)
