@@ -15,7 +15,6 @@ import (
 	"oversell/dash/hub"
 	"oversell/docs"
 	"oversell/lab/experiment"
-	"oversell/lab/measure"
 	"oversell/view/stage"
 )
 
@@ -24,9 +23,8 @@ type strategyView struct {
 	Rows          []matrixRow // of the basic matrix: without and with the fencing token
 	Explored      []api.Text  // a sentence for each search of all schedules
 	Files         []codeFile
-	Others        []string        // files that run too, and that only the page Step shows; only in a site
-	Ours          *measure.Result // the newest result; nil before the first run
-	Before, After string          // the previous and the next strategy in the catalogue, or empty
+	Others        []string // files that run too, and that only the page Step shows; only in a site
+	Before, After string   // the previous and the next strategy in the catalogue, or empty
 }
 
 type primitiveView struct {
@@ -149,14 +147,6 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	}
 	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
 	s.hub.Send("break", func() []hub.Message { x.Rows = s.breaks.rows([]card{c}, basic, true); return nil })
-	s.hub.Send("run", func() []hub.Message {
-		for _, k := range s.runs.results {
-			if k.Result.Strategy == id {
-				x.Ours = &k.Result
-			}
-		}
-		return nil
-	})
 	return x, nil
 }
 
