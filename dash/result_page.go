@@ -20,8 +20,7 @@ type resultPage struct {
 	Shown      *matrix.Run // of this lab, or else the recorded one; nil without both
 	Other      *resultView // the same with the fence, or without it; nil if the strategy has none
 	Both       *matrix.Run // of Other, to compare; or nil
-	Jump       *jump
-	Safer      string // a basic strategy whose card claims that it survives; may be empty
+	Safer      string      // a basic strategy whose card claims that it survives; may be empty
 }
 
 // Survived reports whether the strategy was correct in the run that the page shows.
@@ -33,12 +32,6 @@ func (x resultPage) Right() bool { return (x.Answer == "survives") == x.Survived
 // Compared returns the address that shows the runs with and without the fence.
 func (x resultPage) Compared() string {
 	return resultKey{x.Hazard, x.Strategy, false}.Shown() + "&both=on"
-}
-
-// jump is a link to the violation or to the fault in the timeline.
-type jump struct {
-	Label                api.Text
-	Place, Second, Words string
 }
 
 func (b *breaks) resultPage(r *http.Request) (view, error) {
@@ -94,12 +87,6 @@ func (b *breaks) draw(x *resultPage, lang string, both bool) (err error) {
 	}
 	if both && x.Other != nil {
 		x.Both, err = b.drawn(*x.Other, lang, "other")
-	}
-	const picture = "run.picture-"
-	if place, second, words := x.Shown.Recorded.Violation(); place != "" && x.Verdict() == api.Broken {
-		x.Jump = &jump{bilingual("go to the first violation", "跳到第一处违规"), picture + place, second, words}
-	} else if place, second, words := x.Shown.Recorded.Fault(); place != "" {
-		x.Jump = &jump{bilingual("go to the fault", "跳到故障处"), picture + place, second, words}
 	}
 	return err
 }

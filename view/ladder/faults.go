@@ -62,8 +62,9 @@ func (s *scene) addBalance() {
 	if len(s.sales) == 0 || len(s.taken) == 0 || s.left > 0 {
 		return
 	}
-	missing, last := s.missing(), s.sales[len(s.sales)-1]
-	if len(missing) == 0 {
+	last := s.sales[len(s.sales)-1]
+	loss, lost := s.lossAt()
+	if !lost {
 		if taken := s.taken[len(s.taken)-1].pieces; last.pieces == taken {
 			s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", last.pieces, taken)})
 		}
@@ -73,5 +74,5 @@ func (s *scene) addBalance() {
 	if !slices.ContainsFunc(s.moments, func(m moment) bool { return m.Anchor == violation }) {
 		r.Anchor = violation
 	}
-	s.add(max(missing[len(missing)-1].from, last.at), r)
+	s.add(max(loss, last.at), r)
 }

@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"cmp"
 	"html/template"
 	"slices"
 	"strconv"
@@ -14,8 +13,8 @@ import (
 // mostTasks is the number of clients that a page has room for.
 const mostTasks = 6
 
-// violation is the end of the id of the rung with the first violation.
-const violation = "violation"
+// These are the ends of the ids of the rungs with the first violation and the first fault.
+const violation, fault = "violation", "fault"
 
 // Recorded is a recording that is ready to be drawn and explained. It gives no verdict: package check
 // finds the overlaps.
@@ -132,33 +131,16 @@ func (t Recorded) task(h *check.Hold) *task {
 	return nil
 }
 
-// Violation returns the first harmful overlap or lost update: the end of the id of its rung, its time in
-// seconds, and a sentence. If there is none, all are empty.
-func (t Recorded) Violation() (place, second, words string) {
-	at := t.to + 1
-	for _, o := range t.overlaps {
-		if o.acted && o.from < at {
-			at, words = o.from, t.both(o)
+// Jump returns the end of the id of the rung with the first violation, or else with the first fault. It is empty
+// if the picture has neither.
+func (t Recorded) Jump() string {
+	rungs := t.Ladder().Rungs
+	for _, anchor := range []string{violation, fault} {
+		if slices.ContainsFunc(rungs, func(r Rung) bool { return r.Anchor == anchor }) {
+			return anchor
 		}
 	}
-	for _, m := range t.missing() {
-		if m.from < at {
-			at, words = m.from, t.say("lost update: %d sold, %d taken from stock", "丢失更新：卖出 %d，库存减少 %d", m.sold, m.taken)
-		}
-	}
-	if words == "" {
-		return "", "", ""
-	}
-	return violation, t.since(at), words
-}
-
-// Fault returns the first fault of a server, in the form of Violation.
-func (t Recorded) Fault() (place, second, words string) {
-	if len(t.spans) == 0 {
-		return "", "", ""
-	}
-	s := slices.MinFunc(t.spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
-	return "fault", t.since(s.From), s.Who + ": " + t.fault(s.What)
+	return ""
 }
 
 // since returns the time from the begin of the picture to at, in seconds.

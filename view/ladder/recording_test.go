@@ -177,9 +177,7 @@ func TestInChinese(t *testing.T) {
 		}
 		table := line.Requests()
 		words = append(append(words, table.Caption), slices.Concat(texts(table)...)...)
-		_, _, violation := line.Violation()
-		_, _, fault := line.Fault()
-		for _, text := range append(words, violation, fault, line.Cause()) {
+		for _, text := range append(words, line.Cause()) {
 			if left := english.FindAllString(names.ReplaceAllString(text, ""), -1); left != nil {
 				t.Errorf("%q: %q", text, left)
 			}
@@ -317,21 +315,16 @@ func TestCrowdIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// Violation returns the time of the grant to the second holder, if the first holder wrote after
-// that grant. Fault returns the first fault.
-func TestViolation(t *testing.T) {
-	place, second, words := ladder.OfRecording(paused(t)).Violation()
-	if place != "violation" || second != "3.010" || !strings.Contains(words, "A and B both held the lock") {
-		t.Errorf("the sleeper's violation is %s, %s s: %s", place, second, words)
+// TestJump: the link leads to the violation, and without one to the fault.
+func TestJump(t *testing.T) {
+	for want, rec := range map[string]history.Recording{"violation": paused(t), "fault": killed(t), "": stepless()} {
+		if got := ladder.OfRecording(rec).Jump(); got != want {
+			t.Errorf("the link leads to %q, want %q", got, want)
+		}
 	}
-	if place, _, words := ladder.OfRecording(killed(t)).Violation(); place != "" || words != "" {
-		t.Errorf("nothing was violated, and it is at %s: %s", place, words)
-	}
-	if _, second, words := ladder.OfRecording(killed(t)).Fault(); second != "0.300" || words != "replica-1: killed" {
-		t.Errorf("the fault was at %s s: %s", second, words)
-	}
-	if place, _, _ := ladder.OfRecording(stepless()).Fault(); place != "" {
-		t.Errorf("no fault, and it is at %s", place)
+	at := slices.IndexFunc(ladder.OfRecording(paused(t)).Ladder().Rungs, func(r ladder.Rung) bool { return r.Anchor == "violation" })
+	if r := ladder.OfRecording(paused(t)).Ladder().Rungs[at]; r.Words != "✗ A and B both believe that they hold the lock" {
+		t.Errorf("the violation is %q", r.Words)
 	}
 }
 
@@ -347,7 +340,7 @@ func TestCrowdHasNoShelf(t *testing.T) {
 	if left := ladder.OfRecording(rec).Left(); strings.Contains(picture, "taken from stock") || left != "54 more requests are not shown." {
 		t.Error("the stock is uncertain with so many requests, and the picture has it")
 	}
-	if _, _, words := ladder.OfRecording(rec).Violation(); words != "" {
-		t.Errorf("a guess is no violation: %s", words)
+	if place := ladder.OfRecording(rec).Jump(); place != "" {
+		t.Errorf("a guess is no violation: %s", place)
 	}
 }

@@ -241,7 +241,7 @@ func (s *scene) addFaults() {
 		}
 		r.From, r.To = r.Column, r.Column
 		if i == 0 {
-			r.Anchor = "fault"
+			r.Anchor = fault
 		}
 		s.add(f.From, r)
 		if end := s.ended(f.What); end != "" && len(columns) > 0 && f.To < s.lastMoment() {

@@ -6,30 +6,21 @@ import (
 	"time"
 )
 
-// missing is a time in which more pieces were sold than were taken from the stock.
-type missing struct {
-	from, to    time.Duration
-	sold, taken int
-}
-
-func (t Recorded) missing() (all []missing) {
+// lossAt returns the last time from which on more pieces were sold than were taken from the stock.
+func (t Recorded) lossAt() (last time.Duration, lost bool) {
 	if len(t.taken) == 0 { // the pieces taken are not known
-		return nil
+		return 0, false
 	}
 	steps := slices.Concat(t.sales, t.taken)
 	slices.SortFunc(steps, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
 	for i, step := range steps {
-		end := t.to
-		if i+1 < len(steps) {
-			end = steps[i+1].at
-		}
+		isLast := i+1 == len(steps) || steps[i+1].at > step.at // of those at the same time
 		// The clocks of lab and replica differ: a write may seem later than its sale.
-		sold, taken := piecesAt(t.sales, step.at), piecesAt(t.taken, step.at+sameMoment)
-		if sold > taken && end > step.at {
-			all = append(all, missing{step.at, end, sold, taken})
+		if isLast && piecesAt(t.sales, step.at) > piecesAt(t.taken, step.at+sameMoment) {
+			last, lost = step.at, true
 		}
 	}
-	return all
+	return last, lost
 }
 
 func piecesAt(steps []sale, at time.Duration) (pieces int) {

@@ -87,14 +87,6 @@ func (t Recorded) Left() string {
 	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
 }
 
-func (t Recorded) both(o overlap) string {
-	en, zh := "%[1]s and %[2]s both held the lock, but %[1]s did not write after that", "%[1]s 和 %[2]s 同时持锁，但 %[1]s 没有再写入"
-	if o.acted {
-		en, zh = "%[1]s and %[2]s both held the lock, and %[1]s wrote after that", "%[1]s 和 %[2]s 同时持锁，而且 %[1]s 接着写入了"
-	}
-	return t.say(en, zh, o.first.name, o.second.name)
-}
-
 func (t Recorded) steps(task *task) string {
 	words := make([]string, len(task.events))
 	for i, e := range task.events {
