@@ -59,18 +59,6 @@ func knee(points []Point) *Knee {
 	return nil
 }
 
-// Sentence describes the knee.
-func (c Curve) Sentence() api.Text {
-	if c.Knee == nil {
-		last := c.Points[len(c.Points)-1].Clients
-		return api.Textf("%[1]s: no knee up to %[3]s: throughput still grew by at least half as much as the clients did.",
-			"%[1]s：到 %[2]d 个客户端为止没有拐点：吞吐量的增幅始终不低于客户端增幅的一半。", c.Strategy, last, Count(last, "client", "clients"))
-	}
-	return api.Textf("%[1]s: the knee is at %[4]s and %.1[3]f/s, %[5]s.",
-		"%[1]s：拐点在 %[2]d 个客户端、每秒 %.1[3]f 个请求处：此后吞吐量的增幅不到客户端增幅的一半。",
-		c.Strategy, c.Knee.Clients, c.Knee.ThroughputPerS, Count(c.Knee.Clients, "client", "clients"), c.Knee.Rule)
-}
-
 // Verdict returns the worst verdict of all points.
 func (c Curve) Verdict() api.Verdict {
 	worst := api.Holds

@@ -15,7 +15,7 @@ import (
 type bend struct {
 	Label    string
 	Says     api.Text
-	Broken   string // in how many runs an update was lost; empty if in none
+	Class    string // holds, broken or inconclusive
 	Pictures []curve
 	Table    terminal.Table
 }
@@ -32,20 +32,11 @@ func bends(curves []measure.Curve) []bend {
 	all := make([]bend, len(curves))
 	for i, c := range curves {
 		all[i] = bend{
-			Label: c.Strategy, Says: c.Sentence(), Table: curveTable(c),
+			Label: c.Strategy, Says: curveHeadline(c), Class: string(c.Verdict()), Table: curveTable(c),
 			Pictures: []curve{
 				curveOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.ThroughputPerS }),
 				curveOf(c, "99% Line", "%.0f ms", func(p measure.Point) float64 { return p.P99MS }),
 			},
-		}
-		broken := 0
-		for _, p := range c.Points {
-			if p.Verdict == api.Broken {
-				broken++
-			}
-		}
-		if broken > 0 {
-			all[i].Broken = fmt.Sprintf("Updates were lost in %d of %s.", broken, measure.Count(len(c.Points), "run", "runs"))
 		}
 	}
 	return all
