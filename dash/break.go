@@ -2,6 +2,7 @@ package dash
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,15 +206,9 @@ func (b *breaks) start(ctx context.Context, req request) error {
 	if err != nil {
 		return err
 	}
-	what := strings.Join(p.Hazards, ", ")
-	if what == "" {
-		what = "all hazards"
-	}
-	const few = 4 // more names would make the line too long
-	if n := len(p.Strategies); n > few {
-		what += fmt.Sprintf(": %s … (%d)", strings.Join(p.Strategies[:few], ", "), n)
-	} else if n > 0 {
-		what += ": " + strings.Join(p.Strategies, ", ")
+	what := cmp.Or(strings.Join(p.Hazards, ", "), "all hazards")
+	if n := len(p.Strategies); n > 0 { // more than four names would make the line too long
+		what += fmt.Sprintf(", %d: %s", n, strings.Join(p.Strategies[:min(n, 4)], ", "))
 	}
 	first := bilingual("starting a separate lab, because servers will be killed and frozen; this takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟")
 	return b.s.jobs.follow(ctx, req.Who, api.Textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {

@@ -193,11 +193,9 @@ func (b *breaks) column(hazards ...string) []hub.Part {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue
 		}
-		for _, c := range b.s.catalogue.known() {
-			for _, fenced := range fences(c) {
-				if p := b.view(c, e, fenced); p.Applies && b.now.includes(p.resultKey) {
-					parts = append(parts, b.s.render("break", "result", p.ID(), p))
-				}
+		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
+			if p := row.Results[0]; p.Applies && b.now.includes(p.resultKey) {
+				parts = append(parts, b.s.render("break", "result", p.ID(), p))
 			}
 		}
 	}

@@ -45,17 +45,12 @@ func newJudgePage(s *Server) *judgePage {
 		data := struct {
 			Unable  bool
 			Hazards []experiment.Experiment
-		}{s.Binary == "", judged()}
+		}{s.Binary == "", slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Lab != nil })} // not those of the database alone
 		return view{Page: "break", Topic: "judge", Title: bilingual("A lock of your own", "你自己的锁"), Data: data}, nil
 	})
 	s.routes.HandleFunc("GET /dash/judge/report", p.showReport)
 	s.routes.HandleFunc("POST /dash/judge/start", s.withToken(p.start))
 	return p
-}
-
-// judged returns the hazards that can be selected: those that concern a lock, not the database alone.
-func judged() []experiment.Experiment {
-	return slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return e.Lab != nil })
 }
 
 func (p *judgePage) draw() hub.Message { return p.s.part("judge", "verdicts", p.now) }
@@ -66,17 +61,15 @@ func (p *judgePage) change(change func()) {
 
 func (p *judgePage) start(ctx context.Context, req request) error {
 	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req.Request), named(req, "hazard")
-	unknown := slices.IndexFunc(selected, func(h string) bool {
-		return !slices.ContainsFunc(judged(), func(e experiment.Experiment) bool { return e.Hazard == h })
-	})
+	unknown := trial.KnownHazards(selected)
 	switch {
 	case p.s.Binary == "":
 		return reject(http.StatusConflict, "This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",
 			"本页不能做破坏实验：实验会杀死和冻结服务器。请在装有这些服务器的机器上运行 oversell lab。")
 	case command == "" || len(command) > maxCommand || strings.ContainsAny(command, "\x00\n\r"):
 		return badRequest("command must be one line of the shell, of at most %d characters.", "command 必须是一行 shell 命令，最多 %d 个字符。", maxCommand)
-	case unknown >= 0:
-		return badRequest("Hazard %q does not exist.", "没有故障 %q。", selected[unknown])
+	case unknown != nil:
+		return badRequest("%v", "没有这种故障：%v", unknown)
 	}
 	first := bilingual("starting the lock, and a separate lab for it; this takes half a minute", "正在启动这把锁和单独的实验室；大约需要半分钟")
 	return p.s.jobs.follow(ctx, req.Who, api.Textf("judge %s", "检验 %s", command), first, &p.now.progress, p.change, func(ctx context.Context) error {

@@ -318,21 +318,13 @@ func describe(a answer) (said api.Text, good bool) {
 	if n := cmp.Or(a.After, a.Value, a.Left, a.Count); n != nil {
 		number = strconv.FormatInt(*n, 10)
 	}
-	switch a.Outcome {
-	case api.NotAcquired:
-		return bilingual("gave up: the maximum wait has passed", "放弃：超过了最长等待时间"), false
-	case api.Mismatch:
-		return bilingual("rejected: the name is in use with another number of permits or members", "被拒绝：正以另一数目使用"), false
-	}
-	refusals := map[api.Outcome]api.Text{
-		api.Upgrade: {EN: "rejected: a reader cannot become a writer", ZH: "被拒绝：读锁不能升级为写锁"},
-		api.NotHeld: {EN: "rejected: this owner does not hold the lock", ZH: "被拒绝：不是锁的持有者"},
-		api.Expired: {EN: "too late: the lock has expired", ZH: "太晚了：锁已过期"},
-	}
-	if said, refused := refusals[a.Outcome]; refused {
-		return said, false
-	}
-	words, good := map[api.Outcome]api.Text{
+	words := map[api.Outcome]api.Text{
+		api.NotAcquired: {EN: "gave up: the maximum wait has passed", ZH: "放弃：超过了最长等待时间"},
+		api.Mismatch:    {EN: "rejected: the name is in use with another number of permits or members", ZH: "被拒绝：正以另一数目使用"},
+		api.Upgrade:     {EN: "rejected: a reader cannot become a writer", ZH: "被拒绝：读锁不能升级为写锁"},
+		api.NotHeld:     {EN: "rejected: this owner does not hold the lock", ZH: "被拒绝：不是锁的持有者"},
+		api.Expired:     {EN: "too late: the lock has expired", ZH: "太晚了：锁已过期"},
+
 		api.Held:      {EN: "released", ZH: "已释放"},
 		api.Opened:    {EN: "the latch is open", ZH: "闭锁已打开"},
 		api.Counted:   {EN: "counted down, # left", ZH: "倒数一次，还剩 #"},
@@ -348,11 +340,13 @@ func describe(a answer) (said api.Text, good bool) {
 		api.Unchanged: {EN: "not changed: it is #", ZH: "没有修改：现在是 #"},
 		api.Locked:    {EN: "locked, count #", ZH: "已加锁，计数 #"},
 		api.Unlocked:  {EN: "unlocked, count #", ZH: "已解锁，计数 #"},
-	}[a.Outcome]
-	if !good {
+	}
+	said, known := words[a.Outcome]
+	if !known {
 		return api.Textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
 	}
-	return bilingual(strings.ReplaceAll(words.EN, "#", number), strings.ReplaceAll(words.ZH, "#", number)), true
+	refused := slices.Contains([]api.Outcome{api.NotAcquired, api.Mismatch, api.Upgrade, api.NotHeld, api.Expired}, a.Outcome)
+	return bilingual(strings.ReplaceAll(said.EN, "#", number), strings.ReplaceAll(said.ZH, "#", number)), !refused
 }
 
 // Concurrent answers arrive in any order: the newer has a lower latch count or a higher version.
