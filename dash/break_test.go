@@ -88,13 +88,14 @@ func checkTimeline(t *testing.T, tab window) {
 	inView(t, tab, `.verdict`, "light", "dark")
 }
 
-// TestLearnInABrowser goes to the Chinese page of the strategy before with the keys, and unfolds its code.
+// TestLearnInABrowser: the earlier list of strategies leads to the matrix of all. The Chinese page of a strategy
+// unfolds its code with the keys.
 func TestLearnInABrowser(t *testing.T) {
 	t.Parallel()
 	address, tab := ownPage(t), browser(t, "zh")
 	do(t, tab,
-		chromedp.Navigate(address("/dash/learn/mutex")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		tabTo(`a[href="/dash/learn/none"]`), keys(kb.Enter),
+		chromedp.Navigate(address("/dash/learn")), chromedp.WaitReady(`.matrix a[href="/dash/learn/zk"]`, chromedp.ByQuery),
+		chromedp.Navigate(address("/dash/learn/none")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
 		reads(`#flaws`, "会丢失更新"),
 		reads(`.flaws`, "race"),
 		reads(`.verdict-row`, "✗ race"),

@@ -20,11 +20,10 @@ import (
 
 type strategyView struct {
 	card
-	Rows          []matrixRow // of the basic matrix: without and with the fencing token
-	Explored      []api.Text  // a sentence for each search of all schedules
-	Files         []codeFile
-	Others        []string // files that run too, and that only the page Step shows; only in a site
-	Before, After string   // the previous and the next strategy in the catalogue, or empty
+	Rows     []matrixRow // of the basic matrix: without and with the fencing token
+	Explored []api.Text  // a sentence for each search of all schedules
+	Files    []codeFile
+	Others   []string // files that run too, and that only the page Step shows; only in a site
 }
 
 type primitiveView struct {
@@ -130,14 +129,6 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		return x, err
 	}
 	x = strategyView{card: c, Files: codeFiles(c.Code), Explored: explored(id)}
-	all := s.catalogue.known() // the call of one has read the cards
-	at := slices.IndexFunc(all, func(c card) bool { return c.ID == id })
-	if at > 0 {
-		x.Before = all[at-1].ID
-	}
-	if at+1 < len(all) {
-		x.After = all[at+1].ID
-	}
 	if s.Service != nil {
 		own := ownFiles(x.Files)
 		for _, f := range x.Files[own:] {

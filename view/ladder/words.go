@@ -7,16 +7,11 @@ import (
 	"strings"
 
 	"oversell/lab/history"
-	"oversell/view/terminal"
 )
 
 // chinese translates words. Names, such as a step of only one strategy, have no translation.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
-	"The requests, times in seconds": "请求，时间以秒计",
-	"Request":                        "请求", "Replica": "副本", "Sent": "发出", "Steps": "步骤", "Fence": "栅栏号", "Answered": "应答时间", "Answer": "应答",
-
 	"lock": "锁", "stock": "库存", "no replica": "没有副本", "lease ends": "租期结束", "lock lost": "锁已丢失", "the stock": "库存",
-	"asked": "请求加锁", "queued": "排队", "granted": "拿到锁", "read": "读取", "writing": "将写入", "written": "已写入", "released": "释放锁",
 	"process frozen": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
 	"failover": "主从切换",
 
@@ -59,40 +54,12 @@ func (l lang) say(en, zh string, values ...any) string {
 	return fmt.Sprintf(en, values...)
 }
 
-func (t Recorded) table(caption string, heads ...string) terminal.Table {
-	for i, head := range heads {
-		heads[i] = t.word(head)
-	}
-	return terminal.Texts(t.word(caption), heads...)
-}
-
-// Requests returns a table of the picture's requests, in seconds since the picture's begin.
-func (t Recorded) Requests() terminal.Table {
-	table := t.table("The requests, times in seconds", "Request", "Replica", "Sent", "Steps", "Fence", "Answered", "Answer")
-	for _, task := range t.tasks {
-		sent, answered := "", ""
-		if task.op != nil {
-			sent, answered = t.since(task.op.Call), t.since(task.op.Return)
-		}
-		table.Add(task.name, task.replica, sent, t.steps(task), task.fences(), answered, t.answer(task))
-	}
-	return table
-}
-
 // Left says how many requests the picture leaves out.
 func (t Recorded) Left() string {
 	if t.left == 0 {
 		return ""
 	}
 	return t.say("%d more requests are not shown.", "还有 %d 个请求没有画出。", t.left)
-}
-
-func (t Recorded) steps(task *task) string {
-	words := make([]string, len(task.events))
-	for i, e := range task.events {
-		words[i] = t.word(e.Step) + " " + t.since(e.At)
-	}
-	return strings.Join(words, ", ")
 }
 
 func (t *task) fences() string {

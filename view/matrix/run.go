@@ -33,17 +33,13 @@ func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
 		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
 	}
-	tables := []terminal.Table{figuresTable(r.Figures, lang)}
+	if t := figuresTable(r.Figures, lang); len(t.Rows) > 0 {
+		run.Tables = []terminal.Table{t}
+	}
 	if !run.Recorded.Empty() {
-		tables = append(tables, run.Recorded.Requests())
 		run.Left, run.Cause = run.Recorded.Left(), run.Recorded.Cause()
 		if run.Picture, err = run.Recorded.Inline(id + ".picture"); err != nil {
 			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
-		}
-	}
-	for _, table := range tables {
-		if len(table.Rows) > 0 {
-			run.Tables = append(run.Tables, table)
 		}
 	}
 	return run, nil
