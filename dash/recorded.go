@@ -69,14 +69,18 @@ func marks(files []codeFile, g stepper.Graph) map[string]string {
 	return found
 }
 
-// ownFiles returns the number of the strategy's own files: the first one, and its scripts. Many
-// strategies share the others, and copies of these would be a tenth of the site.
-func ownFiles(files []codeFile) int {
-	n := min(1, len(files))
-	for n < len(files) && path.Ext(files[n].Name) != ".go" {
-		n++
+// files returns the files that a page shows. In recorded mode, these are only the strategy's own: the first one, and
+// its scripts. Many strategies share the others, and copies of these would be a tenth of the site.
+func (s *Server) files(code []api.File) (shown []codeFile, others []string) {
+	own := true
+	for i, f := range codeFiles(code) {
+		if own = own && (i == 0 || path.Ext(f.Name) != ".go"); own || s.Service == nil {
+			shown = append(shown, f)
+		} else {
+			others = append(others, f.Name)
+		}
 	}
-	return n
+	return shown, others
 }
 
 // showRecorded shows the recorded verdicts like results of this lab.

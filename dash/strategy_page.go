@@ -111,10 +111,7 @@ func routeStrategies(s *Server) {
 		if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound {
 			err = reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", r.PathValue("id"))
 		}
-		x.Files = codeFiles(x.Code)
-		if s.Service != nil {
-			x.Files = x.Files[:ownFiles(x.Files)]
-		}
+		x.Files, _ = s.files(x.Code)
 		return view{Page: "strategies", Title: x.Title, Data: x}, err
 	})
 	s.page("/dash/learn/{id}", "strategy", func(r *http.Request) (view, error) {
@@ -128,14 +125,8 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	if err != nil {
 		return x, err
 	}
-	x = strategyView{card: c, Files: codeFiles(c.Code), Explored: explored(id)}
-	if s.Service != nil {
-		own := ownFiles(x.Files)
-		for _, f := range x.Files[own:] {
-			x.Others = append(x.Others, f.Name)
-		}
-		x.Files = x.Files[:own]
-	}
+	x = strategyView{card: c, Explored: explored(id)}
+	x.Files, x.Others = s.files(c.Code)
 	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
 	s.hub.Send("break", func() []hub.Message { x.Rows = s.breaks.rows([]card{c}, basic, true); return nil })
 	return x, nil
