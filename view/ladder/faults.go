@@ -62,11 +62,9 @@ func (s *scene) addBalance() {
 	if len(s.sales) == 0 || len(s.taken) == 0 || s.left > 0 {
 		return
 	}
-	last := s.sales[len(s.sales)-1]
-	loss, lost := s.lossAt()
-	if !lost {
-		if taken := s.taken[len(s.taken)-1].pieces; last.pieces == taken {
-			s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", last.pieces, taken)})
+	if s.lostUpdate() == "" {
+		if sold, taken := s.sales[len(s.sales)-1].pieces, s.taken[len(s.taken)-1].pieces; sold == taken {
+			s.add(s.lastMoment(), Rung{Kind: Remark, Words: s.say("✓ %d sold, %d taken from stock", "✓ 卖出 %d，库存减少 %d", sold, taken)})
 		}
 		return
 	}
@@ -74,5 +72,5 @@ func (s *scene) addBalance() {
 	if !slices.ContainsFunc(s.moments, func(m moment) bool { return m.Anchor == violation }) {
 		r.Anchor = violation
 	}
-	s.add(max(loss, last.at), r)
+	s.add(s.lastMoment(), r)
 }

@@ -208,3 +208,12 @@ func takenBy(tasks []*task, stock int) (taken []sale) {
 	slices.SortStableFunc(taken, func(a, b sale) int { return cmp.Compare(a.at, b.at) })
 	return taken
 }
+
+func piecesAt(steps []sale, at time.Duration) (pieces int) {
+	for _, s := range steps {
+		if s.at <= at {
+			pieces = s.pieces
+		}
+	}
+	return pieces
+}
