@@ -37,9 +37,8 @@ type explorePage struct {
 }
 
 type pageCount struct {
-	N     string
-	Of    api.Text
-	Alarm bool
+	N  string
+	Of api.Text
 }
 
 // writePage writes the page of a search. Its commands name no database: they start one.
@@ -128,10 +127,10 @@ func exploreExtent(r explore.Result) api.Text {
 
 func exploreCounts(r explore.Result) []pageCount {
 	return []pageCount{
-		{terminal.Number(r.Oversold), api.Text{EN: "lose an update", ZH: "丢失更新"}, r.Oversold > 0},
-		{terminal.Number(r.Two), api.Text{EN: "have two holders at the same time, which may do no harm", ZH: "同时有两个持有者（不一定有害）"}, false},
-		{terminal.Number(r.Stalled), api.Text{EN: "end with a client that waits in vain for the lock", ZH: "有客户端白等锁"}, r.Stalled > 0},
-		{terminal.Number(r.Aborted), api.Text{EN: "end with a client that gives up and takes nothing", ZH: "有客户端放弃，没有扣减库存"}, false},
+		{terminal.Number(r.Oversold), api.Text{EN: "lose an update", ZH: "丢失更新"}},
+		{terminal.Number(r.Two), api.Text{EN: "have two holders at the same time, which may do no harm", ZH: "同时有两个持有者（不一定有害）"}},
+		{terminal.Number(r.Stalled), api.Text{EN: "end with a client that waits in vain for the lock", ZH: "有客户端白等锁"}},
+		{terminal.Number(r.Aborted), api.Text{EN: "end with a client that gives up and takes nothing", ZH: "有客户端放弃，没有扣减库存"}},
 	}
 }
 

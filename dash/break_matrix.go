@@ -127,16 +127,16 @@ func find(words string, hazards []experiment.Experiment, cards []card) map[strin
 		titles[c.ID] = c.Title
 	}
 	for _, word := range strings.Fields(strings.ToLower(words)) {
-		in := func(text func(id string) string) (some bool) {
-			for id := range titles {
-				if strings.Contains(text(id), word) {
-					some, found[id] = true, true
-				}
+		some := false
+		for id := range titles {
+			if strings.Contains(id, word) {
+				some, found[id] = true, true
 			}
-			return some
 		}
-		if !in(func(id string) string { return id }) {
-			in(func(id string) string { return strings.ToLower(titles[id].EN + " " + titles[id].ZH) })
+		for id, title := range titles {
+			if !some && strings.Contains(strings.ToLower(title.EN+" "+title.ZH), word) {
+				found[id] = true
+			}
 		}
 	}
 	return found

@@ -32,7 +32,7 @@ func TestNextJobCanStartAtTheEnd(t *testing.T) {
 	lines := bufio.NewScanner(page.Body)
 	for range 200 {
 		err := s.jobs.start(t.Context(), "a test", bilingual("a run", "运行"), func(ctx context.Context, free func()) {
-			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, "a test", free)
+			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, free)
 		})
 		if err != nil {
 			t.Fatalf("the page said that the last run had ended: %v", err)

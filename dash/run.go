@@ -91,15 +91,15 @@ func (r *runs) start(ctx context.Context, req request) error {
 		}
 	}
 	names := verbatim(strings.Join(p.Strategies, ", "))
-	return r.s.jobs.start(ctx, req.Who, names, func(ctx context.Context, free func()) { r.work(ctx, p, req.Who, free) })
+	return r.s.jobs.start(ctx, req.Who, names, func(ctx context.Context, free func()) { r.work(ctx, p, free) })
 }
 
-func (r *runs) work(ctx context.Context, p comparison.Plan, who string, free func()) {
+func (r *runs) work(ctx context.Context, p comparison.Plan, free func()) {
 	var item struct {
 		Product string `json:"product_code"`
 	}
 	_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
-	begun := &live{Running: true, Who: who, Product: item.Product, Since: time.Now(), Stock: p.Stock, Qty: max(1, p.Qty), Plan: p.Strategies, clients: p.Clients}
+	begun := &live{Running: true, Product: item.Product, Stock: p.Stock, Plan: p.Strategies, clients: p.Clients}
 	r.s.hub.Send("run", func() []hub.Message { r.live = begun; return r.all() })
 	watch := &watch{runs: r, live: begun, plan: p}
 	trials, err := comparison.Run(ctx, p, watch)

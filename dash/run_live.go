@@ -18,11 +18,8 @@ import (
 // live describes the running run, or the last run.
 type live struct {
 	Running bool          `json:"running"`
-	Who     string        `json:"who"`
-	Since   time.Time     `json:"since"`
 	Product string        `json:"product"` // the product code
 	Stock   int           `json:"stock"`
-	Qty     int           `json:"qty"`
 	Stopped bool          `json:"stopped"`
 	Plan    []string      `json:"plan"` // the strategies
 	Series  []*series     `json:"series"`
