@@ -83,6 +83,26 @@ func (h *heldCommands) deliver() {
 	}
 }
 
+// afterRenewal injects a fault just after the holder has renewed its lock: then the next commands are its release's.
+func afterRenewal(inject func(context.Context, *round) (fault.Heal, error)) func(context.Context, *round) (fault.Heal, error) {
+	return func(ctx context.Context, r *round) (fault.Heal, error) {
+		if r.participants[0].Card.Renews && r.participants[0].Card.onTrial() {
+			renewal := &heldCommands{nth: 1}
+			if err := renewal.arm(r, holder); err != nil {
+				return nil, err
+			}
+			_ = within(ctx, Lease/2, "a renewal", func() bool { // on all servers, if there are several
+				return !slices.ContainsFunc(renewal.gates, func(g *rig.HeldCommand) bool { return !isClosed(g.Held()) })
+			})
+			renewal.deliver()
+			if err := restore(renewal.links)(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return inject(ctx, r)
+	}
+}
+
 // hold holds the commands back, and lets the holder go on until one is held, or until its next step.
 func (h *heldCommands) hold(ctx context.Context, r *round) error {
 	if err := h.arm(r, holder); err != nil {

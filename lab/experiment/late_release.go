@@ -18,7 +18,7 @@ func lateRelease() Experiment {
 		},
 		step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound), judge: freedForeignLock,
 		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
-			e.inject = held.delay
+			e.inject = afterRenewal(held.delay)
 			e.explain = func(result *Result, _ *participant) {
 				if result.Verdict.Failed() {
 					result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",

@@ -11,7 +11,7 @@ func releaseReply() Experiment {
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
 		step:  "written", contenderParams: wait(grantBound),
 		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
-			e.inject = held.loseReply
+			e.inject = afterRenewal(held.loseReply)
 			e.judge = func(p *participant) *finding {
 				return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
 					"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", held.name(), held.nth, grantBound)))(p)
