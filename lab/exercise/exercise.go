@@ -119,16 +119,16 @@ type Move struct {
 func (e Exercise) Moves() (all []Move) {
 	for _, s := range e.steps {
 		m := Move{Session: s.session, Server: s.server, Words: api.Text{EN: s.text, ZH: s.text}, Reply: strings.Join(s.want, "  ")}
-		switch {
-		case s.kind == blank:
+		switch s.kind {
+		case blank:
 			continue
-		case s.kind == comment:
+		case comment:
 			m.Words = s.comment
-		case s.kind == receives:
+		case receives:
 			m.Words = api.Text{EN: "receives", ZH: "收到"}
-		case s.kind == dies:
+		case dies:
 			m.Words = api.Text{EN: "dies: its connection breaks", ZH: "崩溃：连接断开"}
-		case s.kind == sleep:
+		case sleep:
 			m.Words = api.Textf("%s pass", "过了 %s", s.text)
 		}
 		if s.mode == waits || s.mode == nothing {
