@@ -72,7 +72,13 @@ func playLesson(t *testing.T, address func(path string) string, en, zh course.Le
 			}
 		}
 		inView(t, teacher, box+" [data-verdict]", "light")
-		do(t, teacher, chromedp.WaitReady(box+" "+pictureOf(question.Commands[0]), chromedp.ByQuery), chromedp.WaitReady(box+" .printed:not([open]) .output", chromedp.ByQuery))
+		picture := box + " " + pictureOf(question.Commands[0])
+		var wide float64
+		do(t, teacher, chromedp.WaitReady(picture, chromedp.ByQuery), chromedp.WaitReady(box+" .printed:not([open]) .output", chromedp.ByQuery),
+			chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().width`, picture), &wide))
+		if wide < 20 {
+			t.Errorf("%s is %.0f pixels wide", picture, wide)
+		}
 	}
 	steady(t, pages[0])
 	if en.Name == "01-overselling" { // the explanation has the figures of this run

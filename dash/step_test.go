@@ -25,8 +25,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	do(t, tab,
 		screens()[1].look("light"),
 		chromedp.Navigate(address("/dash/step")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		tabTo(`form button.go`), keys(kb.Enter),
-		reads(`#part-A`, "has sent no request yet"), reads(`#part-round`, "Press a or b"), reads(`#part-row .row:nth-child(2)`, "10"),
+		tabTo(`form button.go`), beginRound(keys(kb.Enter)), reads(`#part-round`, "Press a or b"), reads(`#part-row .row:nth-child(2)`, "10"),
 		keys("a"), reads(`#part-A .says`, "has read 10"), reads(`#part-A .done .sent`, "SELECT * FROM db_stock"),
 		reads(`#listing .at[data-sign=A]`, "if item.Count < o.Qty {"), reads(`#go-a`, "new = count - 1"),
 		keys("b"), reads(`#part-B .says`, "has read 10"), reads(`#listing .at[data-sign=AB]`, "if item.Count < o.Qty {"),
@@ -76,6 +75,15 @@ func loseWithNone(ctx context.Context) error {
 	)
 }
 
+// beginRound starts a round, and waits until the page shows it: an earlier round without a move looks the same.
+func beginRound(start chromedp.Action) chromedp.Action {
+	const number = `document.querySelector('#part-round [data-round]')?.dataset.round`
+	return chromedp.Tasks{
+		chromedp.Evaluate(`window.earlier = `+number+`; true`, nil), start,
+		chromedp.Poll(number+` !== window.earlier`, nil, chromedp.WithPollingTimeout(0)), reads(`#part-A`, "has sent no request yet"),
+	}
+}
+
 // TestStepKeepsTheStrategy loses the same update with a prediction, to the answers of both clients, which
 // the list has under the numbers of their moves. The form has the strategy after a reload.
 func TestStepKeepsTheStrategy(t *testing.T) {
@@ -83,7 +91,7 @@ func TestStepKeepsTheStrategy(t *testing.T) {
 	var chosen string
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=mutex")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
-		setValue(`select[name=strategy]`, "none"), press(`form button.go`), reads(`#part-A`, "has sent no request yet"),
+		setValue(`select[name=strategy]`, "none"), beginRound(press(`form button.go`)),
 		press(`#guess-8`), reads(`#guess-8[aria-pressed=true]`, "8"),
 		chromedp.Reload(), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`#guess-8[aria-pressed=true]`, "8"),
 		chromedp.Evaluate(`document.querySelector('select[name=strategy]').value`, &chosen),
@@ -132,8 +140,7 @@ func TestPressOutlastsTheNews(t *testing.T) {
 	}
 	do(t, tab,
 		chromedp.Navigate(address("/dash/step?strategy=none")),
-		press(`form button.go`),
-		reads(`#part-A`, "has sent no request yet"),
+		beginRound(press(`form button.go`)),
 		chromedp.Evaluate(`(b => { b.scrollIntoView({block: 'center'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })(document.querySelector('#guess-9'))`, &at),
 		mouse(input.MousePressed),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has read 10"),
@@ -176,8 +183,7 @@ func TestStepProjector(t *testing.T) {
 	do(t, tab,
 		chromedp.EmulateViewport(1280, 800),
 		chromedp.Navigate(address("/dash/step?strategy=redis")),
-		press(`form button.go`),
-		reads(`#part-A`, "has sent no request yet"),
+		beginRound(press(`form button.go`)),
 		chromedp.KeyEvent("p"), chromedp.WaitVisible(`#projector[aria-pressed=true]`, chromedp.ByQuery),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "wants the lock"),
 		chromedp.KeyEvent("a"), reads(`#part-A`, "has the lock"),

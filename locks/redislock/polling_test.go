@@ -213,7 +213,7 @@ func TestLateTake(t *testing.T) {
 			key := newKey()
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			late(ctx, t, link, key, l, request(key, "late", time.Minute, time.Minute))
+			late(ctx, t, link, key, l, request(key, "late", time.Minute, time.Minute), func() {})
 			if there := poller(t, one(t), l.Card().ID); !free(t, there, key) {
 				t.Error("the late command's lock is still there")
 			}

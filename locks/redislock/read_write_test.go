@@ -432,7 +432,7 @@ func TestLatePrimitives(t *testing.T) {
 			giveBack(t, given(t, h, err))
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			late(ctx, t, link, redis.NewScript(test.script).Hash(), take, request(key, "late", time.Minute, 0))
+			late(ctx, t, link, redis.NewScript(test.script).Hash(), take, request(key, "late", time.Minute, 0), func() {})
 			nothingLeft(t, c, key)
 			h, err = take(ctx, request(key, "gone", 0, 0))
 			wantNot(t, "a caller that is gone", h, err, locks.ErrNotAcquired)

@@ -189,21 +189,26 @@ func TestLateAcquire(t *testing.T) {
 	// The driver ignores a cancellation, but not a deadline.
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	late(ctx, t, link, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute))
+	late(ctx, t, link, l.acquire.Hash(), l, request(key, "late", time.Minute, time.Minute), func() {})
 	acquire(t, Redis(one(t), time.Minute), request(key, "next", 20*time.Second, 0))
 }
 
 // late runs an acquisition. It delays the next message that contains text until the context of the
-// acquisition has ended.
-func late(ctx context.Context, t *testing.T, link *lockstest.Link, text string, l locks.Locker, r locks.Request) {
+// acquisition has ended. arrived is called when it begins to do so.
+func late(ctx context.Context, t *testing.T, link *lockstest.Link, text string, l locks.Locker, r locks.Request, arrived func()) {
 	t.Helper()
-	_, free := link.HoldNext(text)
+	held, free := link.HoldNext(text)
 	done := make(chan error, 1)
 	go func() {
 		_, err := l.Acquire(ctx, r)
 		done <- err
 	}()
-	<-ctx.Done()
+	select {
+	case <-held:
+		arrived()
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
 	select {
 	case err := <-done: // it does not wait for the answer: its clean-up is over
 		done <- err
