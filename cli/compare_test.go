@@ -80,7 +80,7 @@ func TestCompareWithItself(t *testing.T) {
 		t.Skip("make compared makes these comparisons, with OVERSELL_COMPARE=100")
 	}
 	at := rigtest.Start(t, rig.FullLab(built(), "token")).Addresses()
-	quick := []string{"--clients", "8", "--length", "150ms", "--limit", "1m", "--quiet"}
+	quick := []string{"--clients", "8", "--length", "200ms", "--within", "10%", "--limit", "1m", "--quiet"}
 	alone, _ := compare(t, at, append([]string{"for-update", "for-update", "--seed", "1"}, quick...)...)
 	slow := fmt.Sprintf("for-update?hold=%.0fns", 1e9/alone.RateA.Median/9)
 	for _, test := range []struct {

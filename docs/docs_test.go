@@ -95,6 +95,23 @@ func TestReadmesQuoteTheBench(t *testing.T) {
 	}
 }
 
+// TestBenchQuotesItself checks that each ratio of bench/README.md is one that the last measurement has with its
+// interval, or one that was wanted.
+func TestBenchQuotesItself(t *testing.T) {
+	t.Parallel()
+	results := read(t, "bench/RESULTS.md")
+	_, section, found := strings.Cut(read(t, "bench/README.md"), "## Where a target is missed\n")
+	quoted := regexp.MustCompile(`\b\d+\.\d\d\b`).FindAllString(section, -1)
+	for _, ratio := range quoted {
+		if !strings.Contains(results, " "+ratio+" (") && !strings.Contains(results, "| "+ratio+" |") {
+			t.Errorf("bench/README.md has the ratio %s, which bench/RESULTS.md has not with an interval", ratio)
+		}
+	}
+	if !found || len(quoted) == 0 {
+		t.Error("bench/README.md quotes no ratio")
+	}
+}
+
 // TestDocumented checks that the documents mention every flag of a replica, every route and every
 // hazard.
 func TestDocumented(t *testing.T) {
