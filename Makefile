@@ -152,7 +152,7 @@ explored: build ## run every schedule of two clients with each fault: make explo
 bench: servers build ## compare our locks with other libraries, and the service with its strategies alone: bench/RESULTS.md
 	cd bench && $(GO) run .
 
-# It needs a quiet machine, and takes an hour. TIMES=10 makes fewer comparisons.
+# It needs a quiet machine, and takes half an hour. TIMES=10 makes fewer comparisons.
 .PHONY: compared
 compared: servers build ## check oversell compare: 100 comparisons of a strategy with itself, and 100 with a slower one
 	OVERSELL_COMPARE=$(or $(TIMES),100) $(GO) test $(TAGS) -count=1 -timeout 2h -v -run '^TestCompareWithItself$$' ./cli
