@@ -44,7 +44,7 @@ func values(all []figures, of func(figures) float64) []float64 {
 
 // ranged formats the median, with its 95 % interval in brackets.
 func ranged(all []figures, of func(figures) float64, digits int) string {
-	return interval(ratio.Of(values(all, of)), digits)
+	return ratio.Of(values(all, of)).Text(digits)
 }
 
 // times formats how many times a value of ours is that of another one, in the same round. ~ means that no difference
@@ -52,13 +52,9 @@ func ranged(all []figures, of func(figures) float64, digits int) string {
 func times(ours, other []figures, of func(figures) float64) string {
 	r := ratio.Paired("", "", values(ours, of), values(other, of))
 	if !r.Differs() {
-		return "~ " + interval(r.Ratio, 2)
+		return "~ " + r.Ratio.Text(2)
 	}
-	return interval(r.Ratio, 2)
-}
-
-func interval(i ratio.Interval, digits int) string {
-	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, i.Median, digits, i.Low, digits, i.High)
+	return r.Ratio.Text(2)
 }
 
 // orDash formats a target. For 0, which means no target, it returns a dash.

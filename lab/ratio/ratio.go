@@ -63,7 +63,8 @@ func Measure(ctx context.Context, p Plan, a, b Subject, done func(Result)) (Resu
 				return result, fmt.Errorf("%s: %w", side.Name, err)
 			}
 		}
-		result.add(pair)
+		result.Pairs = append(result.Pairs, pair)
+		result.compute()
 		done(result)
 		if len(result.Pairs) >= p.Least && (result.Narrow() || time.Since(began) > p.Limit) {
 			return result, nil

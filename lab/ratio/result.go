@@ -1,6 +1,8 @@
 package ratio
 
 import (
+	"fmt"
+
 	"golang.org/x/perf/benchmath"
 )
 
@@ -18,6 +20,16 @@ type Interval struct {
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
 	Values int     `json:"values"` // the number of them
+}
+
+// Bounds returns the ends of the interval as text, with so many digits after the point.
+func (i Interval) Bounds(digits int) string {
+	return fmt.Sprintf("%.*f–%.*f", digits, i.Low, digits, i.High)
+}
+
+// Text returns the median, and its interval in brackets.
+func (i Interval) Text(digits int) string {
+	return fmt.Sprintf("%.*f (%s)", digits, i.Median, i.Bounds(digits))
 }
 
 // Of returns the median of values and its interval.
@@ -40,8 +52,8 @@ type Result struct {
 	P     float64  `json:"p"`     // of the Mann-Whitney U test: the probability of such rates if both sides are alike
 }
 
-func (r *Result) add(pair Pair) {
-	r.Pairs = append(r.Pairs, pair)
+// compute computes the figures from the pairs.
+func (r *Result) compute() {
 	a, b, ratios := make([]float64, len(r.Pairs)), make([]float64, len(r.Pairs)), make([]float64, len(r.Pairs))
 	for i, pair := range r.Pairs {
 		a[i], b[i], ratios[i] = pair.A.Rate, pair.B.Rate, pair.A.Rate/pair.B.Rate
@@ -63,9 +75,7 @@ func Paired(a, b string, ratesA, ratesB []float64) Result {
 	for i, rate := range ratesA {
 		r.Pairs = append(r.Pairs, Pair{A: Round{Rate: rate}, B: Round{Rate: ratesB[i]}})
 	}
-	last := r.Pairs[len(r.Pairs)-1]
-	r.Pairs = r.Pairs[:len(r.Pairs)-1]
-	r.add(last)
+	r.compute()
 	return r
 }
 

@@ -20,7 +20,7 @@ func RatioProgress(r ratio.Result) string {
 	last := r.Pairs[len(r.Pairs)-1]
 	line := fmt.Sprintf("pair %d: %.0f/s and %.0f/s", len(r.Pairs), last.A.Rate, last.B.Rate)
 	if len(r.Pairs) >= ratio.Fewest {
-		line += "; ratio until now " + interval(r.Ratio, 2)
+		line += "; ratio until now " + r.Ratio.Text(2)
 	}
 	return line
 }
@@ -36,7 +36,7 @@ func Ratio(w io.Writer, r ratio.Result, screen terminal.Screen, lang string) err
 	}
 	names, sides := []string{r.A, r.B}, []ratio.Interval{r.RateA, r.RateB}
 	for i, side := range sides {
-		table.Add(names[i], fmt.Sprintf("%.0f", side.Median), bounds(side, 0), fmt.Sprint(side.Values))
+		table.Add(names[i], fmt.Sprintf("%.0f", side.Median), side.Bounds(0), fmt.Sprint(side.Values))
 	}
 	err = errors.Join(err, table.Write(w, screen))
 	if len(r.Pairs) == 0 {
@@ -54,10 +54,10 @@ func Ratio(w io.Writer, r ratio.Result, screen terminal.Screen, lang string) err
 
 func ratioSentence(r ratio.Result) api.Text {
 	text := api.Textf("%s and %s: no difference is shown. The ratio is %.2f (%s; p = %.3f).", "%s 与 %s：没有显示出差别。比值 %.2f（%s；p = %.3f）。",
-		r.A, r.B, r.Ratio.Median, bounds(r.Ratio, 2), r.P)
+		r.A, r.B, r.Ratio.Median, r.Ratio.Bounds(2), r.P)
 	if r.Differs() {
 		text = api.Textf("%s sells %.2f times as fast as %s (%s; p = %.3f).", "%[1]s 的售出速率是 %[3]s 的 %[2].2f 倍（%[4]s；p = %[5].3f）。",
-			r.A, r.Ratio.Median, r.B, bounds(r.Ratio, 2), r.P)
+			r.A, r.Ratio.Median, r.B, r.Ratio.Bounds(2), r.P)
 	}
 	switch {
 	case len(r.Pairs) == 0:
@@ -78,14 +78,6 @@ func ratioConditions(r ratio.Result) api.Text {
 }
 
 func joined(a, b api.Text) api.Text { return api.Text{EN: a.EN + " " + b.EN, ZH: a.ZH + b.ZH} }
-
-func interval(i ratio.Interval, digits int) string {
-	return fmt.Sprintf("%.*f (%s)", digits, i.Median, bounds(i, digits))
-}
-
-func bounds(i ratio.Interval, digits int) string {
-	return fmt.Sprintf("%.*f–%.*f", digits, i.Low, digits, i.High)
-}
 
 // plot shows where the values lie between low and high: · for one, : for two, and ∎ for more.
 func plot(values []float64, low, high float64) string {
