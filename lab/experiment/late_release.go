@@ -19,12 +19,7 @@ func lateRelease() Experiment {
 		step: "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound), judge: freedForeignLock,
 		perform: eachCommand(1, api.Verdict.Failed, func(e *Experiment, held *heldCommands) {
 			e.inject = afterRenewal(held.delay)
-			e.explain = func(result *Result, _ *participant) {
-				if result.Verdict.Failed() {
-					result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the release, arrived after another request had acquired the lock.",
-						"释放锁的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", held.name(), held.nth), result.Why)
-				}
-			}
+			e.explain = held.arrivedLate(api.Text{EN: "release", ZH: "释放锁"})
 		}),
 	}
 }
