@@ -17,3 +17,11 @@ func TestLanguage(t *testing.T) {
 		}
 	}
 }
+
+// TestLanguageIsCheap holds that a matcher is not made again for each request: that takes hundreds of allocations, and
+// was half of a replica's time.
+func TestLanguageIsCheap(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { api.Language("de, zh;q=0.5") }); n > 50 {
+		t.Errorf("%.0f allocations for one request", n)
+	}
+}

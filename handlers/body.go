@@ -62,7 +62,7 @@ func (s *Service) readBody(c *gin.Context) {
 }
 
 func bodyParams(r *http.Request) (url.Values, error) {
-	if r.Body == nil {
+	if r.Body == nil || r.Body == http.NoBody {
 		return url.Values{}, nil
 	}
 	text, err := io.ReadAll(r.Body)

@@ -96,7 +96,10 @@ func (p *params) text(name, otherwise string) string {
 }
 
 func (p *params) number(name string, otherwise, low, high int64) int64 {
-	return p.whole(name, p.text(name, strconv.FormatInt(otherwise, 10)), low, high)
+	if !p.values.Has(name) {
+		return otherwise
+	}
+	return p.whole(name, p.values.Get(name), low, high)
 }
 
 func (p *params) whole(name, text string, low, high int64) int64 {
@@ -112,7 +115,10 @@ func (p *params) duration(name string, otherwise, low time.Duration) time.Durati
 }
 
 func (p *params) durationTo(name string, otherwise, low, high time.Duration) time.Duration {
-	text := p.text(name, otherwise.String())
+	if !p.values.Has(name) {
+		return otherwise
+	}
+	text := p.values.Get(name)
 	d, err := time.ParseDuration(text)
 	if err != nil || d < low || d > high {
 		p.fail(name, text, api.Textf("a duration from %v to %v, such as 500ms or 2s", "%v 到 %v 的时长，例如 500ms 或 2s", low, high))
