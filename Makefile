@@ -150,6 +150,7 @@ explored: build ## run every schedule of two clients with each fault: make explo
 
 .PHONY: bench
 bench: servers build ## compare our locks with other libraries, and the service with its strategies alone: bench/RESULTS.md
+	@sh adapters/build.sh java
 	cd bench && $(GO) run .
 
 # It needs a quiet machine, and takes half an hour. TIMES=10 makes fewer comparisons.

@@ -37,8 +37,8 @@ func groups() []group {
 	return []group{
 		{
 			title: "One Redis", requests: redisRequests, asked: "requests",
-			ours: []string{"redis", "cohort-redis"}, peers: redis,
-			compared: []comparison{{"redis", redis, 1.0, 0.3}, {"cohort-redis", redis, 1.5, 0}},
+			ours: []string{"redis", "cohort-redis"}, peers: append(redis, "redis"+byAdapter, "Redisson"+byAdapter),
+			compared: []comparison{{"redis", redis, 1.0, 0.3}, {"cohort-redis", redis, 1.5, 0}, {"redis" + byAdapter, []string{"Redisson" + byAdapter}, 1.0, 0}},
 		},
 		{
 			title: "Five Redis", requests: redlockRequests, asked: "requests",
@@ -47,8 +47,8 @@ func groups() []group {
 		},
 		{
 			title: "ZooKeeper", requests: zooKeeperPackets, asked: "packets",
-			ours: []string{"zk", "cohort-zk"}, peers: zk,
-			compared: []comparison{{"zk", zk, 1.2, 0}, {"cohort-zk", zk, 1.5, 0}},
+			ours: []string{"zk", "cohort-zk"}, peers: append(zk, "zk"+byAdapter, "Curator"+byAdapter),
+			compared: []comparison{{"zk", zk, 1.2, 0}, {"cohort-zk", zk, 1.5, 0}, {"zk" + byAdapter, []string{"Curator" + byAdapter}, 1.0, 0}},
 		},
 		{
 			title: "etcd", requests: etcdMessages, asked: "messages",
@@ -69,11 +69,11 @@ func (b *bench) locks(ctx context.Context) error {
 		}
 	}
 	measured, err := inTurn(b, names, func(name string) (figures, error) {
-		sell := func() (figures, error) { return b.withoutHTTP(ctx, name) }
+		f, err := b.withoutHTTP(ctx, name, backends[name])
 		if slices.Contains(limits, name) {
-			return sell()
+			return f, err
 		}
-		return exact(perGrant(ctx, b.at, backends[name], sell))
+		return exact(f, err)
 	})
 	if err != nil {
 		return err

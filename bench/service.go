@@ -32,7 +32,7 @@ func (b *bench) service(ctx context.Context) error {
 	for _, target := range targets {
 		measured, err := inTurn(b, []string{"direct", "service"}, func(side string) (figures, error) {
 			if side == "direct" {
-				return exact(b.withoutHTTP(ctx, target.strategy))
+				return exact(b.withoutHTTP(ctx, target.strategy, nil))
 			}
 			p := load.Plan{Strategy: target.strategy, Clients: b.clients, Wait: 10 * time.Second}
 			return exact(b.forLength(ctx, b.at, p))

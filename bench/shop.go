@@ -58,7 +58,7 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 func (b *bench) purchases(ctx context.Context, name string) (figures, error) {
 	switch name {
 	case update:
-		return exact(b.withoutHTTP(ctx, name))
+		return exact(b.withoutHTTP(ctx, name, nil))
 	case empty:
 		return b.forLength(ctx, b.at, load.Plan{Strategy: "none", Path: "/healthz", Clients: b.clients})
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,15 +36,30 @@ const replicas = 3
 // strategyIDs has the strategies of the candidates that are named otherwise.
 var strategyIDs = map[string]string{serial: "mutex", unguarded: "none", update: "atomic"}
 
-// withoutHTTP sells from all clients, without HTTP, for the length of a measurement. Each instance of the
-// strategy gets a third of the clients.
-func (b *bench) withoutHTTP(ctx context.Context, name string) (f figures, err error) {
+// withoutHTTP measures a strategy, or another library's lock, without HTTP. requests, if it is not nil, counts
+// the requests to the lock's backend.
+func (b *bench) withoutHTTP(ctx context.Context, name string, requests counter) (f figures, err error) {
 	strategies, end, err := b.open(name)
 	defer end()
-	if err == nil {
-		err = reset(ctx, b.at)
-	}
 	if err != nil {
+		return f, err
+	}
+	sell := func() (figures, error) { return b.sell(ctx, name, strategies) }
+	if strings.HasSuffix(name, byAdapter) { // a JVM compiles the code of the lock only after thousands of grants
+		if _, err := sell(); err != nil {
+			return f, err
+		}
+	}
+	if requests == nil {
+		return sell()
+	}
+	return perGrant(ctx, b.at, requests, sell)
+}
+
+// sell sells from all clients for the length of a measurement. Each instance of the strategy gets a third of
+// the clients.
+func (b *bench) sell(ctx context.Context, name string, strategies []locks.Strategy) (f figures, err error) {
+	if err := reset(ctx, b.at); err != nil {
 		return f, err
 	}
 	records, errs := make([][]history.Op, b.clients), make([]error, b.clients)
