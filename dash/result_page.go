@@ -14,6 +14,7 @@ import (
 // resultPage asks whether the strategy survives the hazard. After the answer, it shows a run.
 type resultPage struct {
 	resultView
+	Card       card
 	Experiment experiment.Experiment
 	Answer     string      // survives, breaks or show; empty before the answer
 	Why        api.Text    // the card's reason why the hazard breaks the strategy
@@ -63,7 +64,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 			x.Why = flaw.Why
 		}
 	}
-	x.Experiment = e
+	x.Card, x.Experiment = c, e
 	b.s.hub.Send("break", func() []hub.Message {
 		x.resultView = b.view(c, e, q.Fenced)
 		if e.Fenced && c.Fenced {

@@ -37,12 +37,12 @@ type codeFile struct {
 }
 
 // Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
-func (x strategyView) Picture(lang string) (template.HTML, error) {
+func (c card) Picture(lang string) (template.HTML, error) {
 	s := stage.Stage{
-		Lock: stage.PlaceOf(x.Card.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
+		Lock: stage.PlaceOf(c.Card.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
 		Replicas: []stage.Box{{Name: "replica-1"}, {Name: "replica-2"}, {Name: "replica-3"}},
 	}
-	if x.Locker && x.Scope == api.ScopeShared {
+	if c.Locker && c.Scope == api.ScopeShared {
 		s.Holder, s.Queue = "A", []string{"B", "C"}
 		s.Replicas[0].State, s.Replicas[1].State, s.Replicas[2].State = stage.Holding, stage.Waiting, stage.Waiting
 	}

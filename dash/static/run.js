@@ -105,8 +105,9 @@ function verdicts() {
     button.className = s?.ended?.class ?? (lost > 0 ? 'broken' : '');
     button.setAttribute('aria-pressed', !!s && i === shown);
     button.disabled = !s;
-    stock(button.lastChild, i === shown ? seen(s) : s?.points ?? [], end, low);
   });
+  // Only now has each its width.
+  names.forEach((_, i) => stock(list.children[i].firstChild.lastChild, i === shown ? seen(run.series[i]) : run.series[i]?.points ?? [], end, low));
 }
 
 const due = p => run.stock - p.count.sold;
@@ -115,14 +116,14 @@ const lostAt = p => p?.count ? Math.max(0, p.count.left - due(p)) : 0;
 // stock draws the stock of a strategy over time, up to end, beside the correct stock, which falls to low.
 function stock(box, all, end, low) {
   const points = all.filter(p => p.count), stocked = run.stock || +$('[name=stock]').value || 1;
-  chart(box, $('#verdicts').matches('.many') || innerWidth < 500 ? 110 : 200, end, low, stocked, (x, y) => {
+  chart(box, $('#verdicts').matches('.many') || innerWidth < 500 ? 110 : 200, end, low, stocked, (x, y, w, em) => {
     if (!points.length) return '';
     const left = [[0, run.stock], ...points.map(p => [p.t, p.count.left])], owed = [[0, run.stock], ...points.map(p => [p.t, due(p)])];
     // Only a stock above the correct one is a loss. A lower stock may come from sales in progress.
     const above = left.map(([t, v], i) => [t, Math.max(v, owed[i][1])]);
     const last = points.at(-1), gap = lostAt(last);
     return area('gap', above, owed, x, y) + line('due', owed, x, y) + line('left', left, x, y) +
-      (gap ? label(x(last.t), (y(last.count.left) + y(due(last))) / 2, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
+      (gap ? label(x(last.t), (y(last.count.left) + y(due(last))) / 2, w, em, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
   });
 }
 
@@ -188,12 +189,12 @@ function status() {
 
 // chart draws the axes in a box of a height, and between them the picture that the function between returns.
 function chart(box, h, end, low, high, between) {
-  const w = Math.max(150, box.clientWidth), title = box.closest('figure')?.querySelector('figcaption').textContent;
-  const x0 = 52, y0 = h - 26, x = t => x0 + (w - x0 - 12) * (end ? t / end : 0), y = v => y0 - (y0 - 10) * (v - low) / (high - low || 1);
+  const w = Math.max(150, box.clientWidth), em = parseFloat(getComputedStyle(box).fontSize), title = box.closest('figure')?.querySelector('figcaption').textContent;
+  const x0 = 4 * em, y0 = h - 2 * em, x = t => x0 + (w - x0 - 12) * (end ? t / end : 0), y = v => y0 - (y0 - em) * (v - low) / (high - low || 1);
   let axes = '';
-  for (const v of ticks(low, high, h / 60)) axes += `<line class="grid" x1="${x0}" x2="${w - 12}" y1="${y(v)}" y2="${y(v)}"/><text class="end" x="${x0 - 6}" y="${y(v) + 5}">${number(v)}</text>`;
-  for (const t of ticks(0, end, w / 110)) axes += `<text class="mid" x="${x(t)}" y="${h - 6}">${+t.toFixed(2)} s</text>`;
-  box.innerHTML = `<svg viewBox="0 0 ${w} ${h}" height="${h}" ${title ? `role="img" aria-label="${title.replace(/["<>&]/g, '').trim()}"` : 'aria-hidden="true"'}><defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" class="tint"/><line x1="0" x2="0" y1="0" y2="8" class="stripe"/></pattern></defs>${axes}${between(x, y)}</svg>`;
+  for (const v of ticks(low, high, h / 4 / em)) axes += `<line class="grid" x1="${x0}" x2="${w - 12}" y1="${y(v)}" y2="${y(v)}"/><text class="end" x="${x0 - 6}" y="${y(v)}" dy=".35em">${number(v)}</text>`;
+  for (const t of ticks(0, end, w / 8 / em)) axes += `<text class="mid" x="${x(t)}" y="${h - em / 2}">${+t.toFixed(2)} s</text>`;
+  box.innerHTML = `<svg viewBox="0 0 ${w} ${h}" height="${h}" ${title ? `role="img" aria-label="${title.replace(/["<>&]/g, '').trim()}"` : 'aria-hidden="true"'}><defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" class="tint"/><line x1="0" x2="0" y1="0" y2="8" class="stripe"/></pattern></defs>${axes}${between(x, y, w, em)}</svg>`;
 }
 
 function ticks(low, high, about) {
@@ -207,8 +208,11 @@ function ticks(low, high, about) {
 const path = (pairs, x, y) => pairs.map(([t, v]) => `${x(t).toFixed(1)},${y(v).toFixed(1)}`).join(' ');
 const line = (name, pairs, x, y) => `<polyline class="line ${name}" points="${path(pairs, x, y)}"/>`;
 const area = (name, upper, lower, x, y) => `<polygon class="${name}" fill="url(#hatch)" points="${path(upper, x, y)} ${path(lower.toReversed(), x, y)}"/>`;
-// label stands left of x, or right of it where the left has no room.
-const label = (x, y, text) => `<text class="${x < 96 ? '' : 'end '}alarm" x="${x < 96 ? x + 6 : x - 8}" y="${y + 5}">${text}</text>`;
+// label stands left of x, or where the left has no room, right of it, as far as the width w allows.
+const label = (x, y, w, em, text) => {
+  const wide = .85 * em * text.replace(/[^\x00-\xff]/g, '  ').length, left = x > wide;
+  return `<text class="${left ? 'end ' : ''}alarm" x="${left ? x - 8 : Math.max(2, Math.min(x + 6, w - wide))}" y="${y}" dy=".35em">${text}</text>`;
+};
 
 function figures(points) {
   const heads = T('s|requests|sold|failed|actual stock|correct stock|requests/s|p50 ms|p99 ms', '秒|请求|已售|失败|实际库存|正确库存|请求/秒|p50 毫秒|p99 毫秒').split('|');

@@ -6,7 +6,7 @@ import (
 	"oversell/api"
 )
 
-// drawing has the methods of the template: a stage with its coordinates, in a picture of 640 by 300.
+// drawing has the methods of the template: a stage with its coordinates, in a picture of 652 by 300.
 type drawing struct {
 	Stage
 	ID   string

@@ -42,7 +42,7 @@ func TestSVG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range append(want, `width="164"`, ">9<", "padlock held", "x-frost", "&lt;G&gt;") {
+		for _, part := range append(want, `width="176"`, ">9<", "padlock held", "x-frost", "&lt;G&gt;") {
 			if !strings.Contains(string(svg), part) {
 				t.Errorf("%s: no %q in %s", lang, part, svg)
 			}
