@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -69,7 +70,16 @@ func TestRunInABrowser(t *testing.T) {
 		do(t, tab, visible(part)) // all on one screen
 	}
 	pictures(t, tab, "run")
-	do(t, tab, press(`#more summary`), press(`#figures summary`))
+	for _, width := range []int64{1280, 1920} {
+		var outside []string
+		do(t, tab, chromedp.EmulateViewport(width, width*5/8), press(`#projector`))
+		if chromedp.Run(tab, chromedp.Poll(fits+`.length === 0`, nil, chromedp.WithPollingTimeout(10*time.Second))) != nil {
+			do(t, tab, chromedp.Evaluate(fits, &outside))
+			t.Errorf("on a projector %d pixels wide, words leave their boxes: %q", width, outside)
+		}
+		do(t, tab, press(`#projector`))
+	}
+	do(t, tab, chromedp.EmulateViewport(1280, 800), press(`#more summary`), press(`#figures summary`))
 	accessible(t, tab, axe(t), "a run with all its details")
 	pictures(t, tab, "run-details")
 	do(t, tab,
@@ -77,6 +87,14 @@ func TestRunInABrowser(t *testing.T) {
 		press(`#replay`), chromedp.Poll(points+` < 5`, nil), chromedp.Poll(points+` > 10`, nil), // it goes on
 	)
 }
+
+// fits is a script: the words that leave their card, or their box in the picture of the system.
+const fits = `[...document.querySelectorAll('#verdicts text, #part-stage text:not(.loss)')].filter(text => {
+	const at = text.getBoundingClientRect(), middle = (at.left + at.right) / 2, high = (at.top + at.bottom) / 2;
+	const box = [...text.closest('svg').querySelectorAll('rect.box'), text.closest('button')].filter(Boolean).map(b => b.getBoundingClientRect())
+		.find(b => b.left < middle && middle < b.right && b.top < high && high < b.bottom);
+	return !box || at.left < box.left - 1 || at.right > box.right + 1;
+}).map(text => text.textContent)`
 
 // points is a script: the number of points in the chart that the page shows.
 const points = `(document.querySelector('#verdicts [aria-pressed=true] .line.left')?.getAttribute('points').split(' ').length ?? 0)`
