@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -22,7 +23,7 @@ func HTML(markdown string, link func(lesson string) string) (template.HTML, erro
 	var out bytes.Buffer
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
-		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{link}, 1))),
+		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(links{link}, 1), util.Prioritized(joined{}, 2))),
 	)
 	err := md.Convert([]byte(comments.ReplaceAllString(markdown, "")), &out)
 	return template.HTML(out.String()), err //nolint:gosec // goldmark escapes HTML, and the text is ours
@@ -48,4 +49,24 @@ func (l links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 		}
 		a.Parent().RemoveChild(a.Parent(), a)
 	}
+}
+
+// joined removes the ends of lines between two Chinese characters, also beside emphasis. A browser shows a blank there.
+type joined struct{}
+
+func (joined) Transform(doc *ast.Document, in text.Reader, _ parser.Context) {
+	source := in.Source()
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // no error: the function returns none
+		if t, ok := n.(*ast.Text); ok && entering && t.SoftLineBreak() {
+			before, _ := utf8.DecodeLastRune(bytes.TrimRight(source[:t.Segment.Stop], "* "))
+			after, _ := utf8.DecodeRune(bytes.TrimLeft(source[t.Segment.Stop:], "\n* "))
+			t.SetSoftLineBreak(!wide(before) || !wide(after))
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// wide reports whether a character is Chinese, or one of its signs.
+func wide(r rune) bool {
+	return r != utf8.RuneError && r >= '\u2e80' || strings.ContainsRune("“”‘’", r)
 }

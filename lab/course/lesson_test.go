@@ -210,6 +210,20 @@ func TestRight(t *testing.T) {
 	}
 }
 
+// TestHTMLJoinsChineseLines checks that the end of a line gives a blank only beside a word of another script.
+func TestHTMLJoinsChineseLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"新主节点上。\n*红锁*向\n五个 Redis\n加锁": "<p>新主节点上。<em>红锁</em>向五个 Redis\n加锁</p>\n",
+		"*看门狗*\n续期。\n“好”。":            "<p><em>看门狗</em>续期。“好”。</p>\n",
+		"one\ntwo":                    "<p>one\ntwo</p>\n",
+		"- 一\n- 二":                    "<ul>\n<li>一</li>\n<li>二</li>\n</ul>\n",
+	} {
+		if got, err := HTML(text, func(string) string { return "" }); string(got) != want || err != nil {
+			t.Errorf("%q: %q, want %q, %v", text, got, want, err)
+		}
+	}
+}
+
 func TestHTML(t *testing.T) {
 	t.Parallel()
 	got, err := HTML("See [this](02-next.md), [that](../faults.md) and `x<y`. <!-- = run -->12<!-- / --> <b>", func(l string) string { return "/" + l })
