@@ -37,7 +37,7 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 100, "number of clients that buy at the same time")
 	flag.DurationVar(&b.length, "length", 2*time.Second, "duration of a measurement")
 	only := flag.String("only", "",
-		"measure only these `PARTS`, separated by commas: service, locks, shop, waiters, questions, traces")
+		"measure only these `PARTS`, separated by commas: service, locks, least, shop, waiters, questions, traces")
 	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`, and each measurement to samples.csv beside it; empty means no file")
 	flag.Parse()
 	if b.rounds < ratio.Fewest {
@@ -83,6 +83,7 @@ func (b *bench) chosen(only string) ([]part, error) {
 	all := []part{
 		{"service", b.service},
 		{"locks", b.locks},
+		{"least", b.least},
 		{"shop", b.withoutLocks},
 		{"waiters", b.waiters},
 		{"questions", b.questions},

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"oversell/lab/ratio"
+	"oversell/locks/catalog"
+	"oversell/locks/etcdlock"
+	"oversell/locks/redislock"
+)
+
+// bounded has the locks whose rates least compares with their bounds, by the server of the lock.
+var bounded = []struct {
+	server string
+	locks  []string
+}{
+	{"Redis", []string{"redis", "redis-fair"}},
+	{"five Redis", []string{"redlock"}},
+	{"ZooKeeper", []string{"zk"}},
+	{"etcd", []string{"etcd"}},
+	{"MySQL", []string{"db-row", "get-lock"}},
+}
+
+// candidate is a lock under a number of clients. Without clients, it is the round trip to a server.
+type candidate struct {
+	name    string
+	clients int
+}
+
+// least compares the rate of a sale under each lock with a bound that no lock on the same server can exceed. A sale alone
+// needs a request to acquire the lock, the two statements, and a request to release the lock. Where clients wait, the next
+// one may send its statements as soon as the release has reached the server and the server's message has reached it:
+// together one round trip.
+func (b *bench) least(ctx context.Context) error {
+	clients, end, err := connect(b.at)
+	defer end()
+	if err != nil {
+		return err
+	}
+	counters := map[string]counter{"Redis": redisRequests, "five Redis": redlockRequests, "ZooKeeper": zooKeeperPackets, "etcd": etcdMessages, "MySQL": mysqlQuestions}
+	statements := candidate{unguarded, 1}
+	all, servers := []candidate{statements}, map[string]string{}
+	for _, s := range bounded {
+		all = append(all, candidate{s.server, 0})
+		for _, name := range s.locks {
+			servers[name] = s.server
+			all = append(all, candidate{name, 1}, candidate{name, b.clients})
+		}
+	}
+	measured, err := inTurn(b, all, func(c candidate) (figures, error) {
+		if c.clients == 0 {
+			return roundTrips(ctx, clients, c.name)
+		}
+		some := bench{at: b.at, clients: c.clients, length: b.length}
+		return exact(some.withoutHTTP(ctx, c.name, counters[servers[c.name]]))
+	})
+	if err != nil {
+		return err
+	}
+	b.printf("## What a lock must cost at least\n\nWithout HTTP. A round trip is one small request to the server. At most: with one client, the two statements and "+
+		"two round trips for a sale; with %d, the two statements and one round trip, which a release needs to reach the next holder. The requests to MySQL include the two statements. "+
+		"The statements of one client without a lock took %s us. Medians; in brackets their 95 %% intervals.\n\n"+
+		"| lock | round trip us | requests, alone | sales /s, alone | of the most | requests, %d wait | sales /s | of the most |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+		b.clients, ranged(measured[statements], microseconds, 0), b.clients)
+	for _, s := range bounded {
+		trip := measured[candidate{s.server, 0}]
+		for _, name := range s.locks {
+			b.printf("| %s | %s |", name, ranged(trip, microseconds, 0))
+			for _, c := range []struct{ clients, trips int }{{1, 2}, {b.clients, 1}} {
+				m := measured[candidate{name, c.clients}]
+				b.printf(" %s | %s | %s |", ranged(m, each, 1), ranged(m, rate, 0), ratio.Of(nearness(m, measured[statements], trip, c.trips)).Text(2))
+			}
+			b.printf("\n")
+		}
+	}
+	b.printf("\n")
+	return nil
+}
+
+// microseconds returns the mean time of one after the other.
+func microseconds(f figures) float64 { return 1e6 / rate(f) }
+
+// nearness returns the part of the highest possible rate that a lock reaches, in each round.
+func nearness(lock, statements, trip []figures, trips int) []float64 {
+	all := make([]float64, len(lock))
+	for i := range lock {
+		all[i] = rate(lock[i]) * (1/rate(statements[i]) + float64(trips)/rate(trip[i]))
+	}
+	return all
+}
+
+// roundTrips measures small requests to a server, one after the other.
+func roundTrips(ctx context.Context, c catalog.Backends, server string) (f figures, err error) {
+	send := map[string]func() error{
+		"Redis":      func() error { return redislock.PingMaster(ctx, c.Redis) },
+		"five Redis": func() error { return redislock.PingMaster(ctx, c.Redis) }, // their answers come at the same time
+		"ZooKeeper":  func() error { return c.ZooKeeper.Ping(ctx) },
+		"etcd":       func() error { return etcdlock.Ping(ctx, c.Etcd) },
+		"MySQL":      func() error { return c.DB.WithContext(ctx).Exec("DO 0").Error },
+	}[server]
+	began := time.Now()
+	for err == nil && time.Since(began) < time.Second/2 {
+		err = send()
+		f.Sold++
+	}
+	f.DurationS = time.Since(began).Seconds()
+	return f, err
+}
