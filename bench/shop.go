@@ -11,11 +11,16 @@ import (
 const (
 	empty  = "an empty request" // /healthz: the cost of HTTP
 	update = "the UPDATE alone" // atomic without HTTP
+	direct = "combining, without HTTP"
+	both   = "the UPDATE alone, and an empty request" // computed: their processor times together
 )
+
+// oneRow is the best published rate of sales from one row that we know, in sales a second (AliSQL, on 90 cores).
+const oneRow = 31_000
 
 // withoutLock lists the candidates that use no lock, or hold a lock for a shorter time.
 var withoutLock = []string{
-	empty, update, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
+	empty, update, direct, "atomic", "combining", "redis-stock", "for-update", "buckets", "skip-locked", "reservation",
 	"version-naive", "version", "version-admitted",
 }
 
@@ -24,10 +29,10 @@ var ratios = []struct {
 	ours, other string
 	wanted      float64
 }{
-	{"atomic", update, 0.8},
-	{"combining", empty, 0.6},
+	{"atomic", both, 0.8},
+	{"combining", empty, 0.75},
 	{"combining", "atomic", 3},
-	{"redis-stock", empty, 0.5},
+	{"redis-stock", empty, 0.65},
 	{"buckets", "for-update", 2},
 	{"version-admitted", "version-naive", 5},
 }
@@ -47,9 +52,14 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 		b.printf("| %s | %s | %s | %s | %s | %s |\n", name, ranged(m, rate, 0), ranged(m, p50, 1), ranged(m, p99, 1),
 			ranged(m, retries, 1), ranged(m, failed, 0))
 	}
-	b.printf("\n| | against | times its rate | wanted |\n|---|---|---:|---:|\n")
+	for i, f := range measured[update] {
+		f.Sold, f.DurationS = 1, 1/rate(f)+1/rate(measured[empty][i])
+		measured[both] = append(measured[both], f)
+	}
+	b.printf("\nWanted without HTTP: %d sales /s, the best published rate for one row that we know.\n"+
+		"\n| | against | times its rate | wanted |\n|---|---|---:|---:|\n", oneRow)
 	for _, r := range ratios {
-		b.printf("| %s | %s | %s | %.1f |\n", r.ours, r.other, times(measured[r.ours], measured[r.other], rate), r.wanted)
+		b.printf("| %s | %s | %s | %.2f |\n", r.ours, r.other, times(measured[r.ours], measured[r.other], rate), r.wanted)
 	}
 	b.printf("\n")
 	return nil
@@ -57,7 +67,7 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 
 func (b *bench) purchases(ctx context.Context, name string) (figures, error) {
 	switch name {
-	case update:
+	case update, direct:
 		return exact(b.withoutHTTP(ctx, name, nil))
 	case empty:
 		return b.forLength(ctx, b.at, load.Plan{Strategy: "none", Path: "/healthz", Clients: b.clients})

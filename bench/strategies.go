@@ -34,7 +34,7 @@ const (
 const replicas = 3
 
 // strategyIDs has the strategies of the candidates that are named otherwise.
-var strategyIDs = map[string]string{serial: "mutex", unguarded: "none", update: "atomic"}
+var strategyIDs = map[string]string{serial: "mutex", unguarded: "none", update: "atomic", direct: "combining"}
 
 // withoutHTTP measures a strategy, or another library's lock, without HTTP. requests, if it is not nil, counts
 // the requests to the lock's backend.
