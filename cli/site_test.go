@@ -189,7 +189,7 @@ func loseAnUpdate(t *testing.T, tab window, root string) {
 			chromedp.KeyEvent("a"),
 			chromedp.Text(`main`, &quiet),
 			chromedp.KeyEvent("b"),
-			chromedp.Text(`#sentence`, &sentence),
+			chromedp.Text(`.sentence`, &sentence),
 			chromedp.Text(`#last`, &last),
 			chromedp.KeyEvent("ab"),
 			chromedp.TextContent(`#part-B .done:nth-child(3) .sent`, &sent, chromedp.ByQuery),
@@ -218,7 +218,7 @@ func loseAnUpdate(t *testing.T, tab window, root string) {
 func solve(t *testing.T, tab window, root string) {
 	t.Helper()
 	for id, check := range map[string][2]string{
-		"mutex": {`document.querySelector('#solution').click(); document.querySelector('#said').textContent`, "lose an update: 1"},
+		"mutex": {`document.querySelector('#solve').click(); document.querySelector('#said').textContent`, "lose an update: 1"},
 		"redis": {`document.querySelector('#hint').click(); document.querySelector('#ahead').innerText`, "No order of these steps loses an update"},
 	} {
 		if said := script(t, tab, root+"/step/"+id+".html", check[0]); !strings.Contains(said, check[1]) {

@@ -34,39 +34,95 @@ func routeRecorded(s *Server) {
 	s.pageWithGroups("/dash/break/all", "break", bilingual("Break", "破坏"), s.breaks.page)
 }
 
+// replay has every state of a strategy's two clients, drawn in English and Chinese by the templates of the page Step.
+type replay struct {
+	Lines    []string          `json:"lines"` // of HTML, each once: most parts share theirs with others
+	Parts    [][2][]int        `json:"parts"` // in English and Chinese
+	Listing  int               `json:"listing"`
+	Nodes    []replayNode      `json:"nodes"`
+	Solution *stepper.Solution `json:"solution"`
+}
+
+type replayNode struct {
+	Moves [2]*replayMove `json:"moves"` // of A and B
+	Parts map[string]int `json:"parts"` // by the id of the element
+	Marks []mark         `json:"marks"`
+	Row   int            `json:"row"`
+	Over  bool           `json:"over,omitempty"`
+	Lost  bool           `json:"lost,omitempty"`
+}
+
+type replayMove struct {
+	To      int   `json:"to"`
+	Entries []int `json:"entries"`
+}
+
 // recordedSteps sends the script with every order of a strategy's steps.
 func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimSuffix(r.PathValue("file"), ".js")
 	c, err := s.catalogue.one(r.Context(), id)
-	g := shortestOf(id).graph
-	if err != nil || len(g.Nodes) == 0 {
+	now := scene{Number: 1, Card: c, Code: codeFiles(c.Code), Places: stepper.Places(c.Code), Open: true, Hint: true, Shortest: shortestOf(id)}
+	if err != nil || !now.Shortest.Recorded {
 		s.showProblem(w, r, fmt.Errorf("the steps of %s are not recorded: run `make steps strategy=%s`", id, id))
 		return
 	}
-	recorded, err := json.Marshal(struct {
-		stepper.Graph
-		Solution *stepper.Solution      `json:"solution"`
-		Left     []*stepper.Orders      `json:"left"` // by the node
-		Program  [2][]stepper.Statement `json:"program"`
-		Code     []api.File             `json:"code"`
-		Marks    map[string]string      `json:"marks"` // the line of the code that runs after a step
-	}{g, g.Solution(), g.Left(), [2][]stepper.Statement{g.Program(stepper.A, nil), g.Program(stepper.B, nil)}, c.Code, marks(codeFiles(c.Code), g)})
-	if err != nil {
-		s.showProblem(w, r, err)
-		return
-	}
-	_, _ = fmt.Fprintf(w, "const recorded = %s;\n", recorded)
+	_, _ = fmt.Fprint(w, "const recorded = ")
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // a script may have <, and most of this one is HTML
+	_ = e.Encode(s.replay(now))
 }
 
-// marks returns file and line of each step, like the ids of the lines in a listing.
-func marks(files []codeFile, g stepper.Graph) map[string]string {
-	found := map[string]string{}
-	for _, l := range g.Lines {
-		if file, line, ok := lineOf(files, l.Step); ok {
-			found[l.Step] = fmt.Sprintf("%d-%d", file, line)
+// replay draws the states of a round that has not begun.
+func (s *Server) replay(now scene) (all replay) {
+	g, texts := now.Shortest.graph, []api.Text{}
+	part := func(name string, data any) int { return place(&texts, s.render("step", name, "", data).Text) }
+	paths := make([][]stepper.Client, len(g.Nodes)) // to each state; the states are in the order of their distance
+	for at, n := range g.Nodes {
+		now.recall(paths[at], n)
+		round := now // without its last entry, which the script writes: another order of the moves may lead here
+		round.Log = round.Log[:min(1, len(round.Log))]
+		drawn := replayNode{Marks: now.marks(), Row: now.Row, Over: now.Over, Lost: now.Lost, Parts: map[string]int{
+			"A": part("column", now.column(stepper.A)), "B": part("column", now.column(stepper.B)),
+			"round": part("round", round), "place": part("place", now), "ahead": part("ahead", now),
+		}}
+		for client, move := range n.Moves {
+			if move == nil {
+				continue
+			}
+			path := append(slices.Clip(paths[at]), stepper.Client(client))
+			if move.To > at && paths[move.To] == nil {
+				paths[move.To] = path
+			}
+			entries := g.Log(path)
+			drawn.Moves[client] = &replayMove{To: move.To}
+			for _, e := range entries[len(entries)-len(move.Log):] {
+				e.Move = 0
+				drawn.Moves[client].Entries = append(drawn.Moves[client].Entries, part("entry", e))
+			}
 		}
+		all.Nodes = append(all.Nodes, drawn)
 	}
-	return found
+	all.Listing, all.Solution = part("listing", now), g.Solution()
+	for _, t := range texts {
+		var lines [2][]int
+		for i, html := range []string{t.EN, t.ZH} {
+			for line := range strings.SplitSeq(html, "\n") {
+				lines[i] = append(lines[i], place(&all.Lines, line))
+			}
+		}
+		all.Parts = append(all.Parts, lines)
+	}
+	return all
+}
+
+// place returns the index of an item in a list, to which it adds a new item.
+func place[T comparable](list *[]T, item T) int {
+	i := slices.Index(*list, item)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, item)
+	}
+	return i
 }
 
 // files returns the files that a page shows. In recorded mode, these are only the strategy's own: the first one, and

@@ -128,7 +128,7 @@ func (p *steps) hint(context.Context, request) error {
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
 	p.s.hub.Send("step", func() []hub.Message {
-		p.scene = scene{Number: p.scene.Number + 1, Card: c, Code: codeFiles(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}
+		p.scene = scene{Number: p.scene.Number + 1, Card: c, Code: codeFiles(c.Code), Places: stepper.Places(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses
@@ -253,10 +253,9 @@ func (p *steps) all() []hub.Message {
 
 // changed returns the messages that draw the page except the strategy's code. The hub calls it.
 func (p *steps) changed() []hub.Message {
-	a, b := p.scene.column(stepper.A), p.scene.column(stepper.B)
 	return []hub.Message{
 		p.s.part("step", "round", p.scene), p.s.part("step", "buttons", p.scene), p.s.part("step", "row", p.scene),
-		p.s.part("step", "A", a), p.s.part("step", "B", b), p.s.part("step", "order", p.scene), hub.Replace(p.scene.messages()),
-		hub.NewMessage("mark", []mark{a.Mark, b.Mark}),
+		hub.Replace(p.s.render("step", "column", "A", p.scene.column(stepper.A))), hub.Replace(p.s.render("step", "column", "B", p.scene.column(stepper.B))), p.s.part("step", "order", p.scene), hub.Replace(p.scene.messages()),
+		hub.NewMessage("mark", p.scene.marks()),
 	}
 }

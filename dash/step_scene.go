@@ -1,9 +1,7 @@
 package dash
 
 import (
-	"fmt"
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +17,7 @@ type scene struct {
 	Number   int // of the round
 	Card     card
 	Code     []codeFile
+	Places   map[string]stepper.Place // in Code, by the step
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients
 	Rounds   int              // number of rounds in which the steps of a new strategy were recorded
@@ -45,6 +44,16 @@ func (now *scene) update(r *stepper.Round, moves []stepper.Client) {
 	if now.Over {
 		stock := r.Stock()
 		now.Sold, now.Wrong, now.Lost = stock.Sold, stock.Verdict == api.Broken, stock.Lost() > 0
+	}
+}
+
+// recall shows a state of the recording, and the moves that led to it.
+func (now *scene) recall(moves []stepper.Client, n stepper.Node) {
+	g := now.Shortest.graph
+	now.Moves, now.Log, now.States, now.Row, now.Over = moves, g.Log(moves), n.States, n.Row, n.End != nil
+	now.Sold, now.Wrong, now.Lost = 2, false, stepper.Written(now.Log) > 0 && g.Decided(moves)
+	if now.Over {
+		now.Sold, now.Wrong, now.Lost, now.Sentence = n.End.Lost+now.Taken(), n.End.Wrong, n.End.Lost > 0, n.End.Text
 	}
 }
 
@@ -110,13 +119,25 @@ type column struct {
 	State           string // idle, stopped, waiting or ended
 	CanStep         bool
 	Says            []api.Text // what it has read, and what it did last
-	Mark            mark
 }
 
-// mark is the line of code that a client runs next. If there is none, ID is empty.
+// mark is the line of code that a client runs next.
 type mark struct {
-	ID   string `json:"id"`
+	stepper.Place
 	Sign string `json:"sign"`
+}
+
+func (now scene) marks() []mark {
+	marks := []mark{}
+	for _, who := range []stepper.Client{stepper.A, stepper.B} {
+		for _, e := range slices.Backward(stepper.Of(now.Log, who)) {
+			if at, known := now.Places[e.Step]; known && now.States[who] != stepper.Ended {
+				marks = append(marks, mark{at, who.String()})
+				break
+			}
+		}
+	}
+	return marks
 }
 
 func (now scene) column(who stepper.Client) column {
@@ -130,73 +151,7 @@ func (now scene) column(who stepper.Client) column {
 	if now.Card.ID != "" {
 		c.Lines = stepper.Board(now.Shortest.graph.Program(who, log), log)
 	}
-	for _, e := range log {
-		if file, line, ok := lineOf(now.Code, e.Step); ok && c.State != "ended" {
-			c.Mark = mark{lineID(file, line-1), c.Who}
-		}
-	}
 	return c
-}
-
-// LineID returns the id of the HTML element that shows a line of a file. file and line count from 0.
-func (now scene) LineID(file, line int) string { return lineID(file, line) }
-
-func lineID(file, line int) string { return fmt.Sprintf("line-%d-%d", file, line+1) }
-
-// lineOf returns the line that runs after the call of locks.Trace with the step's constant, in which
-// a client is paused. Lines count from 1.
-func lineOf(files []codeFile, step string) (file, line int, ok bool) {
-	if step == "" {
-		return 0, 0, false
-	}
-	constant := strings.ToUpper(step[:1]) + step[1:]
-	own := regexp.MustCompile(`\b(\w+)\b(?:\s+api\.Step)?\s*=\s*(?:api\.Step\()?"` + regexp.QuoteMeta(step) + `"`)
-	for _, f := range files {
-		if name := own.FindStringSubmatch(strings.Join(f.Lines, "\n")); name != nil {
-			constant = name[1]
-		}
-	}
-	trace := regexp.MustCompile(`\bTrace\([\w.]+, (api\.)?` + regexp.QuoteMeta(constant) + `,`)
-	for i, f := range files {
-		if n := slices.IndexFunc(f.Lines, trace.MatchString); n >= 0 {
-			return i, nextLine(f.Lines, n+1), true
-		}
-	}
-	return 0, 0, false
-}
-
-// nextLine returns the line of Go code that runs after a line, which has a whole statement. It returns the same
-// line for the last statement of a function. It relies on gofmt: a block is as deep as its indentation.
-func nextLine(lines []string, line int) int {
-	depth := indentation(lines[line-1])
-	for n := line; n < len(lines) && depth > 0; n++ {
-		text := strings.TrimSpace(lines[n])
-		switch at := indentation(lines[n]); {
-		case text == "" || strings.HasPrefix(text, "//") || at > depth:
-		case at == depth && !strings.HasPrefix(text, "}"):
-			return n + 1
-		case strings.HasPrefix(text, "}(") || strings.HasPrefix(text, "})"): // the end of a function literal
-			return line
-		default: // a brace or another case: the block ends
-			depth = at
-			if begin := beginning(lines[:n], at); text == "}" && strings.HasPrefix(strings.TrimSpace(lines[begin]), "for ") {
-				return begin + 1 // the loop begins again
-			}
-		}
-	}
-	return line
-}
-
-func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, "\t")) }
-
-// beginning returns the index of the last line that is indented so far, not counting the ends of blocks.
-func beginning(lines []string, depth int) int {
-	for n := len(lines) - 1; n > 0; n-- {
-		if text := strings.TrimSpace(lines[n]); text != "" && !strings.HasPrefix(text, "}") && indentation(lines[n]) == depth {
-			return n
-		}
-	}
-	return 0
 }
 
 // messages draws the messages of both clients, for the part "ladder" of the page.

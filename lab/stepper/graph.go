@@ -89,9 +89,6 @@ type Orders struct {
 	Lose int // those that lose an update
 }
 
-// MarshalJSON makes a short list of both numbers: a site has one for each of thousands of states.
-func (o Orders) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "[%d,%d]", o.All, o.Lose), nil }
-
 // Ahead counts the orders of steps that are left after the moves. found is false if the recording
 // does not have the moves, or if a client tries again without end.
 func (g Graph) Ahead(moves []Client) (o Orders, found bool) {

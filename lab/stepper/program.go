@@ -12,9 +12,9 @@ import (
 // Statement is what a client does up to its next step: lines of pseudo-code, and the commands that it
 // sends meanwhile.
 type Statement struct {
-	Step     string     `json:"step"` // empty for the answer
-	Code     []api.Text `json:"code"`
-	Commands []string   `json:"commands"`
+	Step     string // empty for the answer
+	Code     []api.Text
+	Commands []string
 }
 
 // Of returns the entries of a client.

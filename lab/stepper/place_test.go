@@ -1,8 +1,10 @@
-package dash
+package stepper
 
 import (
 	"strings"
 	"testing"
+
+	"oversell/api"
 )
 
 const ownCode = `package p
@@ -52,18 +54,15 @@ func deduct() {
 }
 `
 
-// TestLineOf: the marked line is the next one that runs. Comments, closing braces, and the other
-// cases of a switch do not run next.
-func TestLineOf(t *testing.T) {
+// TestPlaces: the place is the next statement that runs. Comments, closing braces, and the other cases of a switch
+// do not run next.
+func TestPlaces(t *testing.T) {
 	t.Parallel()
-	files := []codeFile{
-		{"own.go", strings.Split(ownCode, "\n")},
-		{"guard.go", strings.Split(guardCode, "\n")},
-		{"part.go", []string{"Trace(ctx, Taken, key, o.Owner, 0)", "this is no Go"}},
-	}
+	files := []api.File{{Name: "own.go", Text: ownCode}, {Name: "guard.go", Text: guardCode}, {Name: "part.lua", Text: "Trace(ctx, Taken)"}}
+	places := Places(files)
 	for step, want := range map[string]struct {
 		file int
-		code string // of the marked line
+		code string
 	}{
 		"queued":      {0, "for !free() {"},
 		"after-setnx": {0, "for !free() {"}, // the loop begins again
@@ -73,14 +72,13 @@ func TestLineOf(t *testing.T) {
 		"read":        {1, "write()"},
 		"released":    {1, "Trace(ctx, Released, key, o.Owner, 0)"}, // nothing follows in the function
 		"written":     {1, "Trace(ctx, Written, key, o.Owner, 0)"},
-		"taken":       {2, "Trace(ctx, Taken, key, o.Owner, 0)"},
 	} {
-		file, line, ok := lineOf(files, step)
-		if !ok || file != want.file || strings.TrimSpace(files[file].Lines[line-1]) != want.code {
-			t.Errorf("%s: file %d, line %d, %v; want %s", step, file, line, ok, want.code)
+		at, found := places[step]
+		if !found || at.File != want.file || strings.TrimSpace(strings.Split(files[at.File].Text, "\n")[at.Line]) != want.code {
+			t.Errorf("%s: %+v, %v; want %s", step, at, found, want.code)
 		}
 	}
-	if _, _, ok := lineOf(files, "compared"); ok {
-		t.Error("a step that no line reports has a line")
+	if len(places) != 8 {
+		t.Errorf("a step that no line reports has a place: %v", places)
 	}
 }
