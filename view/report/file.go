@@ -2,13 +2,14 @@ package report
 
 import (
 	"bufio"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // CheckWritable returns an error if no report can be written to path. It leaves no new file.
@@ -32,7 +33,7 @@ func CheckWritable(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return probe.Cleanup()
 }
 
 // WriteFile writes a report to a new file and renames it, so that an error leaves the old file as
@@ -47,25 +48,24 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		if err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}
-		return fill(file, path, write)
+		defer func() { _ = file.Close() }() // after an error
+		return fill(file, path, write, file.Close)
 	}
 	file, err := beside(path)
 	if err != nil {
 		return err
 	}
-	if err := fill(file, path, write); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	if err := os.Rename(file.Name(), resolved(path)); err != nil {
-		return errors.Join(fmt.Errorf("write report: %w", err), os.Remove(file.Name()))
-	}
-	return nil
+	return errors.Join(fill(file, path, write, file.CloseAtomicallyReplace), file.Cleanup())
 }
 
-// fill writes and closes the file. The close may return the error of a full disk.
-func fill(file *os.File, path string, write func(io.Writer) error) error {
+// fill writes the file, and ends it without an error. The end may return the error of a full disk.
+func fill(file io.Writer, path string, write func(io.Writer) error, end func() error) error {
 	out := bufio.NewWriterSize(file, 1<<16)
-	if err := errors.Join(write(out), out.Flush(), file.Close()); err != nil {
+	err := errors.Join(write(out), out.Flush())
+	if err == nil {
+		err = end()
+	}
+	if err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
 	return nil
@@ -87,28 +87,17 @@ func special(path string) (bool, error) {
 	return underDev || !info.Mode().IsRegular(), nil
 }
 
-// resolved returns the target of a symbolic link, so that WriteFile does not replace the link.
-func resolved(path string) string {
+// beside creates a new file in the folder of path, with the permissions of the file at path. If path is a symbolic
+// link, the new file takes the place of the link's target.
+func beside(path string) (*renameio.PendingFile, error) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
+		path = to
 	}
-	return path
-}
-
-// beside creates a new file in the folder of path, with the permissions of the file at path.
-func beside(path string) (*os.File, error) {
-	mode := fs.FileMode(0o666)
-	path = resolved(path)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o666), renameio.WithExistingPermissions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("write report %s: folder %s does not exist; create it first", path, filepath.Dir(path))
 	}
-	dir, name := filepath.Split(path)
-	part := filepath.Join(dir, "."+name+"."+rand.Text()[:8])
-	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // the user's own path
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("write report %s: folder %s does not exist; create it first", path, filepath.Dir(path))
-		}
 		return nil, fmt.Errorf("write report %s: %w", path, err)
 	}
 	return file, nil
