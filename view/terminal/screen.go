@@ -9,6 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Screen describes where text is shown. The zero Screen is a file: no limit, no colours.
@@ -105,14 +107,4 @@ func pieces(words string) (all []string) {
 }
 
 // Number writes thousands with commas: 4,901.
-func Number(n int) string {
-	digits := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+func Number(n int) string { return message.NewPrinter(language.English).Sprint(n) }
