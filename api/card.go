@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Card describes a strategy and its claims. Tests and experiments check each claim.
@@ -103,6 +104,19 @@ func (t Text) In(lang string) string {
 // Textf formats the values into en and zh. For another order of the values, use verbs like %[2]d.
 func Textf(en, zh string, values ...any) Text {
 	return Text{fmt.Sprintf(en, values...), fmt.Sprintf(zh, values...)}
+}
+
+// Verbatim returns a text that is the same in both languages.
+func Verbatim(s string) Text { return Text{s, s} }
+
+// Joined joins sentences, in English with spaces. It leaves out empty texts.
+func Joined(texts ...Text) Text {
+	texts = slices.DeleteFunc(texts, func(t Text) bool { return t == Text{} })
+	en, zh := make([]string, len(texts)), make([]string, len(texts))
+	for i, t := range texts {
+		en[i], zh[i] = t.EN, t.In("zh")
+	}
+	return Text{strings.Join(en, " "), strings.Join(zh, "")}
 }
 
 // Scope says between which requests a strategy ensures mutual exclusion.

@@ -109,7 +109,7 @@ func groupsOf(all []card) (groups []group) {
 			i, positions[c.Family] = len(groups), len(groups)
 			title, known := titles[c.Family]
 			if !known {
-				title = verbatim(c.Family)
+				title = api.Verbatim(c.Family)
 			}
 			groups = append(groups, group{Title: title})
 		}

@@ -99,7 +99,7 @@ func (p *coursePage) questionsOf(lesson int) (all []*questionState) {
 		for _, question := range part.Questions {
 			n := len(all)
 			all = append(all, &questionState{
-				ID: "question-" + strconv.Itoa(n), Index: n, Of: verbatim(en.Name), Quiz: part.Kind == course.Quiz,
+				ID: "question-" + strconv.Itoa(n), Index: n, Of: api.Verbatim(en.Name), Quiz: part.Kind == course.Quiz,
 				In:             map[string]course.Question{"en": question, "zh": zh[n]},
 				MissingServers: p.s.Binary == "" && slices.ContainsFunc(question.Commands, course.Command.NeedsServers),
 			})
@@ -181,7 +181,7 @@ func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
 	if i+1 < len(p.lessons[lang]) {
 		data.Next = &p.lessons[lang][i+1]
 	}
-	p.s.write(w, http.StatusOK, "lesson", view{Lang: lang, Page: "course", Topic: "course-" + l.Name, Title: verbatim(l.Title), Data: data})
+	p.s.write(w, http.StatusOK, "lesson", view{Lang: lang, Page: "course", Topic: "course-" + l.Name, Title: api.Verbatim(l.Title), Data: data})
 }
 
 // chosen returns the question that the form names, and the number of the chosen option.
@@ -224,7 +224,7 @@ func (p *coursePage) run(ctx context.Context, req request) error {
 		p.s.hub.Send("course-"+name, func() []hub.Message { change(); return []hub.Message{p.draw(t)} })
 	}
 	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
-	first := verbatim(t.In["en"].Commands[0].Text)
+	first := api.Verbatim(t.In["en"].Commands[0].Text)
 	return p.s.jobs.follow(ctx, req.Who, title, first, &t.progress, change, func(ctx context.Context) error {
 		change(func() {
 			t.Output, t.Chosen, t.Right, t.Exhibits, t.Sales, t.Lang, t.whys, t.Votes = "", option, 0, nil, nil, lang, nil, classVotes{}
@@ -240,7 +240,7 @@ func (p *coursePage) work(ctx context.Context, t *questionState, lang string, ca
 	}
 	output := &bytes.Buffer{}
 	runner := p.s.runner(lang, output)
-	runner.Begin = func(c course.Command) { change(func() { t.What = verbatim(c.Text) }) }
+	runner.Begin = func(c course.Command) { change(func() { t.What = api.Verbatim(c.Text) }) }
 	results, err := runner.Run(ctx, t.In["en"].Commands)
 	change(func() { t.Output = course.Short(string(output.Next(maxOutput))) })
 	if err != nil {

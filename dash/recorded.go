@@ -197,5 +197,5 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 			return v, err
 		}
 	}
-	return view{Page: "break", Title: verbatim(e.Hazard), Data: p}, nil
+	return view{Page: "break", Title: api.Verbatim(e.Hazard), Data: p}, nil
 }

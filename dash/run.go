@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/comparison"
 )
@@ -90,7 +91,7 @@ func (r *runs) start(ctx context.Context, req request) error {
 			return err
 		}
 	}
-	names := verbatim(strings.Join(p.Strategies, ", "))
+	names := api.Verbatim(strings.Join(p.Strategies, ", "))
 	return r.s.jobs.start(ctx, req.Who, names, func(ctx context.Context, free func()) { r.work(ctx, p, free) })
 }
 

@@ -116,7 +116,7 @@ func routeStrategies(s *Server) {
 	})
 	s.page("/dash/learn/{id}", "strategy", func(r *http.Request) (view, error) {
 		x, err := s.strategyView(r.Context(), r.PathValue("id"))
-		return view{Page: "strategies", Title: verbatim(x.ID), Data: x}, err
+		return view{Page: "strategies", Title: api.Verbatim(x.ID), Data: x}, err
 	})
 }
 

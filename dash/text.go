@@ -11,8 +11,6 @@ func bilingual(en, zh string) api.Text { return api.Text{EN: en, ZH: zh} }
 // failure returns the text of an error, which is in English.
 func failure(err error) api.Text { return bilingual(err.Error(), "出错："+err.Error()) }
 
-func verbatim(s string) api.Text { return bilingual(s, s) }
-
 const langCookie = "lang"
 
 func language(r *http.Request) string {

@@ -35,7 +35,7 @@ func (r *round) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	if _, err := r.count(ctx, 0, s, &result); err != nil {
 		return result, err
 	}
-	result.Why = joined(result.Counts(), api.Textf(
+	result.Why = api.Joined(result.Counts(), api.Textf(
 		"The %d requests came at the same time, and made %d failed attempts.",
 		"%d 个请求同时到达，失败的尝试共 %d 次。", waiters, retries))
 	// At this limit, a third of all attempts failed: one failed attempt for two sales.

@@ -179,7 +179,7 @@ func (h *heldCommands) delay(ctx context.Context, r *round) (fault.Heal, error) 
 func (h *heldCommands) arrivedLate(of api.Text) func(*Result, *participant) {
 	return func(result *Result, _ *participant) {
 		if result.Verdict.Failed() {
-			result.Why = joined(api.Textf("The command %[1]s, number %[2]d of the %[3]s, arrived after another request had acquired the lock.",
+			result.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d of the %[3]s, arrived after another request had acquired the lock.",
 				"%[4]s的第 %[2]d 条命令 %[1]s 到达时，锁已被另一个请求持有。", h.name(), h.nth, of.EN, of.ZH), result.Why)
 		}
 	}

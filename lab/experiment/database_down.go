@@ -138,13 +138,13 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 	}
 	if result.Verdict == api.Safe && !s.stopped {
 		result.Verdict = api.Inconclusive
-		result.Why = joined(result.Why, api.Text{EN: "No request was inside its critical section.", ZH: "没有请求处于临界区内。"})
+		result.Why = api.Joined(result.Why, api.Text{EN: "No request was inside its critical section.", ZH: "没有请求处于临界区内。"})
 	}
 	if result.Verdict == api.Safe && (answered == 0 || slowest > answerBound) {
 		result.Verdict, result.Invariant = api.Stalled, Progress
-		result.Why = joined(result.Why, api.Textf("A request had no answer within %v.", "有请求在 %v 内没有应答。", answerBound))
+		result.Why = api.Joined(result.Why, api.Textf("A request had no answer within %v.", "有请求在 %v 内没有应答。", answerBound))
 	}
-	result.Why = joined(result.Why, api.Textf("MySQL was down for %v. Meanwhile, %d requests were answered, and %d pieces were sold; the slowest answer took %v.",
+	result.Why = api.Joined(result.Why, api.Textf("MySQL was down for %v. Meanwhile, %d requests were answered, and %d pieces were sold; the slowest answer took %v.",
 		"MySQL 停机 %v。其间应答了 %d 个请求，卖出 %d 件；最慢的应答用了 %v。",
 		(r.span.To-r.span.From).Round(time.Millisecond), answered, sold, slowest.Round(time.Millisecond)))
 	if s.Card.Stock != "" && result.Verdict == api.Safe {
@@ -167,7 +167,7 @@ func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
 		}
 		return err == nil && (mayLack || plenty-row == result.Taken)
 	})
-	result.Why = joined(result.Why, api.Textf(
+	result.Why = api.Joined(result.Why, api.Textf(
 		"%d were sold in %s, and %d were taken from MySQL's row.",
 		"在 %[2]s 中卖出 %[1]d 件，MySQL 的数据行减少 %[3]d。", result.Sold, s.Card.Stock, plenty-row))
 	if err != nil {

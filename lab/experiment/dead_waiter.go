@@ -54,7 +54,7 @@ func diedForTheHolder(result *Result, p *participant) {
 	}
 	if next := nextGrant(events, p.stopped[holder], events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
 		result.Verdict, result.Invariant = api.Broken, MutualExclusion
-		result.Why = joined(result.Counts(), api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
+		result.Why = api.Joined(result.Counts(), api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
 			"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000), p.answers())
 	}
 }

@@ -48,7 +48,7 @@ func (p *participant) answers() (all api.Text) {
 			did = api.Text{EN: "may have sold", ZH: "可能已卖出"}
 		}
 		answer := Answer(op)
-		all = joined(all, api.Text{
+		all = api.Joined(all, api.Text{
 			EN: name.EN + " " + did.EN + ": " + strings.TrimSuffix(answer.EN, ".") + ".",
 			ZH: name.ZH + did.ZH + "：" + answer.ZH + "。",
 		})

@@ -127,20 +127,20 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 		"闭环中 MySQL 停顿 %.0f 毫秒，p99 为 %.1f 毫秒。开环中停顿 %.0f 毫秒，p99 为 %.1f 毫秒。",
 		r.Figures[0].FrozenMS, a.P99MS, r.Figures[1].FrozenMS, b.P99MS)
 	if !closed.undisturbed() || !open.undisturbed() {
-		r.Why = joined(r.Why, api.Text{
+		r.Why = api.Joined(r.Why, api.Text{
 			EN: "The machine was busy with other work, which also slowed the requests.", ZH: "机器当时很忙，其他负载也拖慢了请求。",
 		})
 	}
 	if failed := a.Errors + b.Errors; failed > 0 {
-		r.Why = joined(r.Why, api.Textf("%d requests failed.", "%d 个请求失败。", failed))
+		r.Why = api.Joined(r.Why, api.Textf("%d requests failed.", "%d 个请求失败。", failed))
 	}
 	switch {
 	case stock.Verdict == api.Broken:
 		r.Verdict, r.Invariant = api.Broken, Conservation
-		r.Why = joined(r.Counts(), r.Why)
+		r.Why = api.Joined(r.Counts(), r.Why)
 	case stock.Verdict != api.Holds:
 		r.Verdict = api.Inconclusive
-		r.Why = joined(r.Why, api.Textf("%d requests had no answer.", "%d 个请求没有应答。", stock.Unknown))
+		r.Why = api.Joined(r.Why, api.Textf("%d requests had no answer.", "%d 个请求没有应答。", stock.Unknown))
 	case b.P99MS < minRatio*a.P99MS:
 		r.Verdict = api.NotShown
 	default:

@@ -369,7 +369,7 @@ func (r *round) result(ctx context.Context, p *participant) Result {
 	}
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = joined(result.Counts(), found.why, p.answers())
+	result.Why = api.Joined(result.Counts(), found.why, p.answers())
 	r.unlessMissed(&result)
 	return result
 }

@@ -29,7 +29,7 @@ func quorumLoss() Experiment {
 	}
 	e.explain = func(result *Result, p *participant) {
 		without := Answer(p.ops[observer])
-		result.Why = joined(result.Why, api.Textf(
+		result.Why = api.Joined(result.Why, api.Textf(
 			"While one Sentinel was left, a request got: %[1]s.",
 			"只剩一个 Sentinel 时，一个请求的应答：%[2]s。", without.EN, without.ZH))
 	}

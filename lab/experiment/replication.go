@@ -72,7 +72,7 @@ func staleRead() Experiment {
 		step: "writing", contenderParams: wait(contenderWait), inject: sellUnreplicated,
 		explain: func(result *Result, _ *participant) {
 			if result.Invariant == Conservation {
-				result.Why = joined(result.Why, api.Text{
+				result.Why = api.Joined(result.Why, api.Text{
 					EN: "The contender read at the follower, which had not received the sale.", ZH: "竞争者从从节点读取，而从节点还没有收到那次销售。",
 				})
 			}
@@ -140,16 +140,16 @@ func sellAgain(ctx context.Context, r *round) error {
 func acrossNodes(result *Result, p *participant) {
 	if isClosed(p.ended[observer]) {
 		again := Answer(p.ops[observer])
-		result.Why = joined(result.Why, api.Textf("Its second attempt: %[1]s.", "第二次尝试：%[2]s。", again.EN, again.ZH))
+		result.Why = api.Joined(result.Why, api.Textf("Its second attempt: %[1]s.", "第二次尝试：%[2]s。", again.EN, again.ZH))
 		if result.Invariant == Conservation {
-			result.Why = joined(result.Why, api.Text{
+			result.Why = api.Joined(result.Why, api.Text{
 				EN: "The lock kept the order, but node B had not received the sale on node A.", ZH: "锁保证了先后顺序，但节点 B 还没有收到节点 A 上的销售。",
 			})
 		}
 	}
 	if result.Verdict == api.Safe && grantedAnew(result.Recording.Events) > 0 {
 		result.Verdict = api.Wasteful
-		result.Why = joined(result.Why, api.Text{
+		result.Why = api.Joined(result.Why, api.Text{
 			EN: "The row lock excluded nobody: the commit on the other node rolled its holder back, which then tried again.",
 			ZH: "行锁没有排除任何请求：另一个节点的提交使持锁者回滚，持锁者随后重试。",
 		})

@@ -155,12 +155,12 @@ func (r *round) afterRestart(ctx context.Context, s *clients) Result {
 		return result
 	}
 	failed := history.Count(s.ops, func(op *history.Op) bool { return op.Failed() })
-	counts := joined(result.Counts(), api.Textf("Of %d requests, %d failed, and %d of these may have sold.",
+	counts := api.Joined(result.Counts(), api.Textf("Of %d requests, %d failed, and %d of these may have sold.",
 		"%d 个请求中有 %d 个失败，其中 %d 个可能已售出。", len(s.ops), failed, stock.Unknown))
 	if stock.Verdict == api.Broken {
 		result.Verdict, result.Invariant, result.Why = api.Broken, Conservation, counts
 		if !s.Card.Safe {
-			result.Why = joined(counts, api.Text{
+			result.Why = api.Joined(counts, api.Text{
 				EN: "This strategy loses updates without a restart, too.",
 				ZH: "这个策略不重启也会丢失更新。",
 			})
@@ -170,12 +170,12 @@ func (r *round) afterRestart(ctx context.Context, s *clients) Result {
 	linear := check.Linear(s.ops, plenty)
 	switch {
 	case linear.Verdict == api.Broken && s.Card.Safe:
-		result.Verdict, result.Invariant, result.Why = api.Broken, Linearizability, joined(counts, linear.Why)
+		result.Verdict, result.Invariant, result.Why = api.Broken, Linearizability, api.Joined(counts, linear.Why)
 	case !s.boughtAfter(r.span.To):
 		result.Verdict, result.Invariant = api.Stalled, Progress
-		result.Why = joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", grantBound))
+		result.Why = api.Joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", grantBound))
 	default:
-		result.Why = joined(counts, linear.Why)
+		result.Why = api.Joined(counts, linear.Why)
 	}
 	return result
 }

@@ -1,9 +1,7 @@
 package experiment
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/history"
@@ -57,16 +55,6 @@ type Result struct {
 	Recording history.Recording `json:"-"`
 }
 
-// joined joins sentences. It leaves out empty texts.
-func joined(texts ...api.Text) api.Text {
-	texts = slices.DeleteFunc(texts, func(t api.Text) bool { return t == api.Text{} })
-	en, zh := make([]string, len(texts)), make([]string, len(texts))
-	for i, t := range texts {
-		en[i], zh[i] = t.EN, t.In("zh")
-	}
-	return api.Text{EN: strings.Join(en, " "), ZH: strings.Join(zh, "")}
-}
-
 // failure returns the text of an error, which is the same in both languages.
 func failure(err error) api.Text {
 	return api.Textf("The experiment failed: %v.", "实验出错：%v。", err)
@@ -106,7 +94,7 @@ func (r Result) withLostEvents(lost int) Result {
 	if r.Verdict == api.Safe || r.Verdict == api.NotShown || r.Invariant == MutualExclusion {
 		r.Verdict, r.Invariant = api.Inconclusive, ""
 	}
-	r.Why = joined(api.Textf(
+	r.Why = api.Joined(api.Textf(
 		"%d or more events are missing in the recording. Run it again.",
 		"记录中至少缺少 %d 个事件，请重新运行。", lost), r.Why)
 	return r

@@ -27,7 +27,7 @@ func waiterSession() Experiment {
 		after:     func(_ context.Context, r *round) error { r.await(observer); return nil },
 		explain: func(result *Result, p *participant) {
 			answer := Answer(p.ops[observer])
-			result.Why = joined(result.Why, api.Textf(
+			result.Why = api.Joined(result.Why, api.Textf(
 				"The waiter whose session expired: %[1]s.",
 				"会话过期的等待者：%[2]s。", answer.EN, answer.ZH))
 		},

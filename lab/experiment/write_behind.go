@@ -125,17 +125,17 @@ func (r *round) reconciliation(ctx context.Context, p *participant, before, afte
 		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，还没有从数据行扣减。", p.Card.Stock, left, before, before-left)
 	counts := api.Textf("After %v, the row had %d left: %d were sold for certain, %d perhaps, and %d were taken from the row.",
 		"%v 之后数据行剩 %d：确定卖出 %d 件，可能卖出 %d 件，数据行减少 %d。", cmp.Or(took.Round(time.Millisecond), grantBound), after, row.Sold, row.Unknown, result.Taken)
-	result.Why = joined(seen, counts)
+	result.Why = api.Joined(seen, counts)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = api.Inconclusive, failure(err)
 	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
-		result.Verdict, result.Why = api.Inconclusive, joined(result.Counts(), p.answers())
+		result.Verdict, result.Why = api.Inconclusive, api.Joined(result.Counts(), p.answers())
 	case row.Verdict != api.Holds:
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
 	case after != count:
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
-		result.Why = joined(seen, api.Textf(
+		result.Why = api.Joined(seen, api.Textf(
 			"In the end, the row had %d left, and %s %d.",
 			"最后数据行剩 %d，%s 剩 %d。", after, p.Card.Stock, count))
 	case before <= left:

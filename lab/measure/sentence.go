@@ -74,9 +74,9 @@ func stockSentence(r Result) api.Text {
 		if r.Unknown == 0 {
 			return s
 		}
-		more := api.Textf(" (%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
+		more := api.Textf("(%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
 			r.Unknown, Count(r.Unknown, "answer is", "answers are"))
-		return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
+		return api.Joined(s, more)
 	case api.Inconclusive:
 		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: inconclusive.",
 			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",

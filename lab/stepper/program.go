@@ -55,7 +55,7 @@ func (g Graph) Program(client Client, log []Entry) []Statement {
 		return statements(alone)
 	}
 	steps := slices.DeleteFunc(slices.Clone(log), func(e Entry) bool { return e.Step == "" })
-	return append(statements(steps), Statement{Code: []api.Text{verbatim("  …")}})
+	return append(statements(steps), Statement{Code: []api.Text{api.Verbatim("  …")}})
 }
 
 // Locks reports whether a sale acquires a lock.
@@ -97,7 +97,7 @@ func statements(log []Entry) (program []Statement) {
 		s := Statement{Step: e.Step, Commands: slices.Clone(e.Commands)}
 		code := pseudocode(api.Step(e.Step), done, e.Row < row)
 		if i == 0 && api.Step(e.Step) != api.Asked {
-			code = slices.Insert(code, 0, verbatim("buy():"))
+			code = slices.Insert(code, 0, api.Verbatim("buy():"))
 		}
 		for j, c := range s.Commands {
 			if c = Brief(c); done[api.Read] {
@@ -128,7 +128,7 @@ func pseudocode(step api.Step, done map[api.Step]bool, sells bool) []api.Text {
 	case "":
 		code = []string{`return "sold"`}
 	case api.Asked:
-		return []api.Text{verbatim("buy():")}
+		return []api.Text{api.Verbatim("buy():")}
 	case api.Queued:
 		code = []string{"queue()"}
 	case api.Granted, "after-setnx":
@@ -162,12 +162,10 @@ func pseudocode(step api.Step, done map[api.Step]bool, sells bool) []api.Text {
 	}
 	lines := make([]api.Text, len(code))
 	for i, line := range code {
-		lines[i] = verbatim("  " + line)
+		lines[i] = api.Verbatim("  " + line)
 	}
 	return lines
 }
-
-func verbatim(code string) api.Text { return api.Text{EN: code, ZH: code} }
 
 // HoldsLock reports whether a client has the lock after its entries.
 func HoldsLock(log []Entry) (holds bool) {

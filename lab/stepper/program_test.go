@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oversell/api"
 )
 
 // TestProgram: every recorded strategy has a program of four to twelve lines. Each of its steps is known,
@@ -55,7 +57,7 @@ func TestBoard(t *testing.T) {
 		"next later later later": nil,
 		"done next later later":  {{Step: "asked"}, {Text: waits()}},
 		"done done next later":   {{Step: "asked"}, {Step: "read"}, {Step: "writing"}, {Step: "read", Commands: []string{"GET `a`.`b`"}}},
-		"done done done done":    {{Step: "asked"}, {Step: "writing"}, {Text: verbatim("answer: sold")}},
+		"done done done done":    {{Step: "asked"}, {Step: "writing"}, {Text: api.Verbatim("answer: sold")}},
 	} {
 		lines := Board(slices.Clone(program), log)
 		var states []string

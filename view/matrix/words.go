@@ -55,12 +55,12 @@ func Sentence(r experiment.Result) api.Text {
 	words, broken := wordsOf(r.Verdict), invariant(r.Invariant)
 	s := api.Textf(words.sentence, words.zh, r.Name(), broken.EN, broken.ZH)
 	more := map[string]api.Text{
-		"agrees": {EN: " The card claims the same.", ZH: "与卡片一致。"}, "contradicts": {EN: " The card claims otherwise.", ZH: "与卡片不符。"},
+		"agrees": {EN: "The card claims the same.", ZH: "与卡片一致。"}, "contradicts": {EN: "The card claims otherwise.", ZH: "与卡片不符。"},
 	}[Agreement(r)]
 	if r.Claim == experiment.Silent {
-		more = api.Text{EN: " The card claims nothing about this hazard.", ZH: "卡片没有提到这种故障。"}
+		more = api.Text{EN: "The card claims nothing about this hazard.", ZH: "卡片没有提到这种故障。"}
 	}
-	return api.Text{EN: s.EN + more.EN, ZH: s.ZH + more.ZH}
+	return api.Joined(s, more)
 }
 
 func invariant(name string) api.Text {

@@ -25,7 +25,7 @@ func Advice(results []measure.Result) api.Text {
 		}
 	}
 	limits := api.Text{
-		EN: " This is true for this machine and this load. The fault matrix shows what each lock survives when something fails.",
+		EN: "This is true for this machine and this load. The fault matrix shows what each lock survives when something fails.",
 		ZH: "这只适用于这台机器和这种负载。出现故障时每把锁能经受什么，请看故障矩阵。",
 	}
 	var text api.Text
@@ -43,5 +43,5 @@ func Advice(results []measure.Result) api.Text {
 		text = api.Textf("Of the %[1]d strategies that lost nothing here, as their cards claim, %[2]s was the fastest: %[3]s requests/s.",
 			"有 %[1]d 种策略没有丢失更新，与它们的卡片一致，其中 %[2]s 最快：每秒 %[3]s 个请求。", held, best.Strategy, measured(*best, best.ThroughputPerS))
 	}
-	return api.Text{EN: text.EN + limits.EN, ZH: text.ZH + limits.ZH}
+	return api.Joined(text, limits)
 }

@@ -61,9 +61,9 @@ func ratioSentence(r ratio.Result) api.Text {
 	}
 	switch {
 	case len(r.Pairs) == 0:
-		return joined(text, api.Text{EN: "The rounds were not measured in pairs.", ZH: "这些轮次不是成对测量的。"})
+		return api.Joined(text, api.Text{EN: "The rounds were not measured in pairs.", ZH: "这些轮次不是成对测量的。"})
 	case !r.Narrow():
-		return joined(text, api.Textf("The interval is still wider than %.1f %%.", "区间仍然比 %.1f%% 宽。", 100*r.Within))
+		return api.Joined(text, api.Textf("The interval is still wider than %.1f %%.", "区间仍然比 %.1f%% 宽。", 100*r.Within))
 	}
 	return text
 }
@@ -76,8 +76,6 @@ func ratioConditions(r ratio.Result) api.Text {
 	return api.Textf("In brackets, exact 95 %% intervals of the medians. The load took %.0f %% of the cores, other processes %.0f %%; %d rounds were repeated for that. Seed %d.",
 		"括号内是中位数的精确 95%% 区间。负载占用处理器的 %.0f%%，其他进程 %.0f%%；因此重测了 %d 轮。种子 %d。", 100*r.Load(), 100*r.Others(), discarded, r.Seed)
 }
-
-func joined(a, b api.Text) api.Text { return api.Text{EN: a.EN + " " + b.EN, ZH: a.ZH + b.ZH} }
 
 // plot shows where the values lie between low and high: · for one, : for two, and ∎ for more.
 func plot(values []float64, low, high float64) string {

@@ -96,15 +96,8 @@ func (s Stage) Sentence() api.Text {
 	if len(s.Queue) > 0 {
 		all = append(all, api.Textf("Waiting: %s.", "等待：%s。", strings.Join(s.Queue, ", ")))
 	}
-	all = append(all, api.Textf("The row: %s.", "数据行：%s。", s.Row))
-	if s.Alarm.EN != "" {
-		all = append(all, s.Alarm)
-	}
-	var en, zh []string
-	for _, t := range all {
-		en, zh = append(en, t.EN), append(zh, t.ZH)
-	}
-	return api.Text{EN: strings.Join(en, " "), ZH: strings.Join(zh, "")}
+	all = append(all, api.Textf("The row: %s.", "数据行：%s。", s.Row), s.Alarm)
+	return api.Joined(all...)
 }
 
 func (s Stage) where() api.Text {
