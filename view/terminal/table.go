@@ -60,7 +60,7 @@ func (t Table) Write(w io.Writer, screen Screen) error {
 		dropped = t.dropColumn()
 	}
 	if last := len(t.Columns) - 1; screen.Width > 0 && t.Width() > screen.Width {
-		room := max(10, screen.Width-t.Width()+t.columnWidth(last))
+		room := max(10, screen.Width-t.without(last).Width()-len(gap))
 		for i, row := range t.Rows {
 			row = append([]Cell{}, row...)
 			row[last].Text = strings.Join(Wrap(row[last].Text, room, room), "\n")
@@ -77,16 +77,7 @@ func (t Table) Write(w io.Writer, screen Screen) error {
 const gap = "  "
 
 // Width returns the width of the whole table in characters.
-func (t Table) Width() int {
-	width := len(gap) * (len(t.Columns) - 1)
-	if t.Frame {
-		width = 3*len(t.Columns) + 1
-	}
-	for i := range t.Columns {
-		width += t.columnWidth(i)
-	}
-	return width
-}
+func (t Table) Width() int { return text.LongestLineLen(t.render(Screen{})) }
 
 // Split returns the table itself if it fits the screen, and otherwise as few tables as its width allows,
 // each with the first column and with columns of one group. It leaves out rows that are empty in their table.
@@ -133,31 +124,27 @@ func selected[T any](all []T, indexes []int) (some []T) {
 	return some
 }
 
-func (t Table) columnWidth(i int) int {
-	longest := text.LongestLineLen(t.Columns[i].Head)
-	for _, row := range t.Rows {
-		longest = max(longest, text.LongestLineLen(row[i].Text))
-	}
-	return longest
-}
-
-func (t *Table) dropColumn() bool {
-	at, most := -1, 0
-	for i, c := range t.Columns {
-		if c.Drop > most {
-			at, most = i, c.Drop
-		}
-	}
-	if at < 0 {
-		return false
-	}
+func (t Table) without(at int) Table {
 	var rest []int
 	for i := range t.Columns {
 		if i != at {
 			rest = append(rest, i)
 		}
 	}
-	*t = t.only(rest)
+	return t.only(rest)
+}
+
+func (t *Table) dropColumn() bool {
+	at := 0
+	for i, c := range t.Columns {
+		if c.Drop > t.Columns[at].Drop {
+			at = i
+		}
+	}
+	if t.Columns[at].Drop == 0 {
+		return false
+	}
+	*t = t.without(at)
 	return true
 }
 
