@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -69,12 +70,12 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	return cards, nil
 }
 
-func findCard(cards []card, id string, status int) (int, error) {
+func findCard(cards []card, id string, status int) (c card, err error) {
 	i := slices.IndexFunc(cards, func(c card) bool { return c.ID == id })
 	if i < 0 {
-		return i, reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
+		return c, reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
 	}
-	return i, nil
+	return cards[i], nil
 }
 
 func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
@@ -102,15 +103,11 @@ func groupsOf(all []card) (groups []group) {
 		"local": {EN: "One process (the long tutorial, 1.1 to 1.5)", ZH: "单进程（长教程 1.1 到 1.5）"}, "mysql": {EN: "MySQL (1.6 and 2)", ZH: "MySQL（1.6 和 2）"},
 		"redis": {EN: "Redis (3)", ZH: "Redis（3）"}, "zookeeper": {EN: "ZooKeeper (4)", ZH: "ZooKeeper（4）"}, "etcd": {EN: "etcd (not in the tutorial)", ZH: "etcd（教程之外）"},
 	}
-	positions := map[string]int{}
 	for _, c := range all {
-		i, there := positions[c.Family]
-		if !there {
-			i, positions[c.Family] = len(groups), len(groups)
-			title, known := titles[c.Family]
-			if !known {
-				title = api.Verbatim(c.Family)
-			}
+		title := cmp.Or(titles[c.Family], api.Verbatim(c.Family))
+		i := slices.IndexFunc(groups, func(g group) bool { return g.Title == title })
+		if i < 0 {
+			i = len(groups)
 			groups = append(groups, group{Title: title})
 		}
 		groups[i].Cards = append(groups[i].Cards, c)

@@ -78,11 +78,12 @@ func (j *job) end(ctx context.Context) {
 
 // progress describes the job that a page has started: the running job, or the last job.
 type progress struct {
-	Begun, Running, Stopped bool
-
-	Who   string   // the address from which it was started
-	What  api.Text // the present step
-	Error *api.Text
+	Begun   bool      `json:"-"`
+	Running bool      `json:"running"`
+	Stopped bool      `json:"stopped"`
+	Who     string    `json:"-"` // the address from which it was started
+	What    api.Text  `json:"-"` // the present step
+	Error   *api.Text `json:"error,omitempty"`
 }
 
 // follow starts a job. It updates p in a call of change when the job begins and when the job ends.

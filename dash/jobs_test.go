@@ -2,7 +2,6 @@ package dash
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -31,9 +30,7 @@ func TestNextJobCanStartAtTheEnd(t *testing.T) {
 	defer func() { _ = page.Body.Close() }()
 	lines := bufio.NewScanner(page.Body)
 	for range 200 {
-		err := s.jobs.start(t.Context(), "a test", bilingual("a run", "运行"), func(ctx context.Context, free func()) {
-			s.runs.work(ctx, comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}, free)
-		})
+		err := s.runs.follow(t.Context(), "a test", comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1})
 		if err != nil {
 			t.Fatalf("the page said that the last run had ended: %v", err)
 		}

@@ -104,13 +104,13 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // order is the effect of one click: several visitors (simulated clients) request the same action.
 type order struct {
-	of      primitive
-	action  action
+	Of      primitive
+	Action  action
+	At      target
+	Permits int
+	Qty     int
+	Owner   string // of a lock by hand
 	many    int
-	at      target
-	permits int
-	qty     int
-	owner   string // of a lock by hand
 	query   url.Values
 }
 
@@ -120,11 +120,11 @@ func orderOf(req request) (o order, err error) {
 	for _, p := range primitives() {
 		for _, a := range p.Actions {
 			if a.ID == id {
-				o.of, o.action = p, a
+				o.Of, o.Action = p, a
 			}
 		}
 	}
-	if o.action.ID == "" {
+	if o.Action.ID == "" {
 		return o, reject(http.StatusNotFound, "Action %q does not exist.", "没有操作 %q。", id)
 	}
 	if o.many, err = strconv.Atoi(many); err != nil || o.many < 1 || o.many > 10 {
@@ -137,11 +137,11 @@ func orderOf(req request) (o order, err error) {
 	if backend != "redis" && backend != "zk" {
 		return o, badRequest("The backend must be redis or zk.", "后端须为 redis 或 zk。")
 	}
-	if !slices.Contains(o.action.Backends, backend) {
-		return o, badRequest("%[1]s works only with the backend %[3]s: choose it above.", "%[2]s只有后端 %[3]s：请在上面选择它。", o.of.Title.EN, o.of.Title.ZH, o.action.Backends[0])
+	if !slices.Contains(o.Action.Backends, backend) {
+		return o, badRequest("%[1]s works only with the backend %[3]s: choose it above.", "%[2]s只有后端 %[3]s：请在上面选择它。", o.Of.Title.EN, o.Of.Title.ZH, o.Action.Backends[0])
 	}
-	o.at = target{o.of.ID, backend, name}
-	if o.query, err = url.ParseQuery(o.action.Fixed); err != nil {
+	o.At = target{o.Of.ID, backend, name}
+	if o.query, err = url.ParseQuery(o.Action.Fixed); err != nil {
 		return o, err
 	}
 	o.query.Set("name", name)
@@ -154,18 +154,18 @@ func orderOf(req request) (o order, err error) {
 
 // readTarget reads the backend of a primitive, and the owner and perhaps the strategy of a lock by hand.
 func (o *order) readTarget(req request, backend string) error {
-	route, _, primitive := strings.Cut(o.action.Path, "/")
+	route, _, primitive := strings.Cut(o.Action.Path, "/")
 	strategy := req.Form.Get("strategy")
-	if o.action.ByHand {
-		o.owner = req.Form.Get("owner")
-		o.query.Set("owner", o.owner)
-		if !validName.MatchString(o.owner) || !validName.MatchString(strategy) {
+	if o.Action.ByHand {
+		o.Owner = req.Form.Get("owner")
+		o.query.Set("owner", o.Owner)
+		if !validName.MatchString(o.Owner) || !validName.MatchString(strategy) {
 			return badRequest("The owner and the strategy must have 1 to 40 letters, digits, _ or -.", "持有者和策略须为 1 到 40 个字母、数字、_ 或 -。")
 		}
-		o.at.Backend = backend + " " + route
+		o.At.Backend = backend + " " + route
 	}
-	if o.action.ByHand && !primitive {
-		o.at.Backend = strategy
+	if o.Action.ByHand && !primitive {
+		o.At.Backend = strategy
 		o.query.Set("strategy", strategy)
 		return nil
 	}
@@ -174,7 +174,7 @@ func (o *order) readTarget(req request, backend string) error {
 }
 
 func (o *order) readNumbers(req request) error {
-	for _, number := range o.action.Numbers {
+	for _, number := range o.Action.Numbers {
 		n, err := strconv.Atoi(req.Form.Get(number))
 		if may := limits()[number]; err != nil || n < may[0] || n > may[1] {
 			return badRequest("%s must be %d to %d.", "%s 须在 %d 到 %d 之间。", number, may[0], may[1])
@@ -184,9 +184,9 @@ func (o *order) readNumbers(req request) error {
 		case "hold", "wait", "lease":
 			unit = "ms"
 		case "permits":
-			o.permits = n
+			o.Permits = n
 		case "qty":
-			o.qty = n
+			o.Qty = n
 		}
 		if number != "lease" || n > 0 {
 			o.query.Set(number, strconv.Itoa(n)+unit)

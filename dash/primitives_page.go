@@ -35,14 +35,9 @@ type primitivesPage struct {
 
 // visitor is one request. In a double barrier, it is a member with two requests: enter and leave.
 type visitor struct {
+	order
 	N       int
 	Tag     string // the owner or the visitor in the steps of the request
-	Of      primitive
-	Action  action
-	At      target
-	Permits int
-	Qty     int
-	Owner   string // of a lock by hand
 	As      string // the action as which it is counted while it holds
 	Replica string
 	State   state
@@ -131,7 +126,7 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 				query.Set("owner", v.Tag)
 			}
 			streams := t.streams
-			t.requests.Go(func() { t.request(streams, v, o.action, query) })
+			t.requests.Go(func() { t.request(streams, v, o.Action, query) })
 		}
 		return t.all()
 	})
@@ -148,15 +143,15 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 		if !v.over() {
 			here++
 		}
-		if o.action.ID == "leave" && v.State == holding && v.Action.Stays && v.At == o.at && len(visitors) < o.many {
+		if o.Action.ID == "leave" && v.State == holding && v.Action.Stays && v.At == o.At && len(visitors) < o.many {
 			v.enter(leaving, now)
 			visitors = append(visitors, v)
 		}
 	}
 	switch {
-	case o.action.ID == "leave" && len(visitors) == 0:
+	case o.Action.ID == "leave" && len(visitors) == 0:
 		return nil, reject(http.StatusConflict, "No member is inside. Let members enter first.", "里面没有成员。请先让成员进入。")
-	case o.action.ID == "leave":
+	case o.Action.ID == "leave":
 		return visitors, nil
 	case here+o.many > maxVisitors:
 		return nil, reject(http.StatusConflict, "%d requests are in progress, and at most %d are allowed. Wait until some have ended.", "已有 %d 个请求在进行，最多允许 %d 个。请等一些请求结束。", here, maxVisitors)
@@ -164,7 +159,7 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	t.removeOld()
 	for range o.many {
 		t.next++
-		v := &visitor{N: t.next, Tag: t.prefix + strconv.Itoa(t.next), Of: o.of, Action: o.action, At: o.at, Permits: o.permits, Qty: o.qty, Owner: o.owner, As: cmp.Or(o.action.As, o.action.ID)}
+		v := &visitor{N: t.next, Tag: t.prefix + strconv.Itoa(t.next), order: o, As: cmp.Or(o.Action.As, o.Action.ID)}
 		v.enter(sent, now)
 		visitors = append(visitors, v)
 	}
@@ -176,7 +171,7 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 // by any other owner is a visitor of its own, which is rejected.
 func (t *primitivesPage) heldBy(o order) *visitor {
 	for _, v := range slices.Backward(t.visitors) {
-		if o.action.ByHand && !o.action.Holds && o.many == 1 && v.State == holding && v.At == o.at && v.Owner == o.owner {
+		if o.Action.ByHand && !o.Action.Holds && o.many == 1 && v.State == holding && v.At == o.At && v.Owner == o.Owner {
 			return v
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Server) files(code []api.File) (shown []codeFile, others []string) {
 // showRecorded shows the recorded verdicts like results of this lab.
 func (b *breaks) showRecorded(cards []card) {
 	for q, s := range b.recorded {
-		if slices.ContainsFunc(cards, func(c card) bool { return c.ID == q.Strategy }) { // not removed since
+		if _, err := findCard(cards, q.Strategy, 0); err == nil { // not removed since
 			b.runs[q] = &storedResult{Result: b.recordedRun(resultView{resultKey: q, Recorded: &s})}
 		}
 	}
@@ -157,10 +157,8 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 	if !there || run.Verdict != p.Recorded.Verdict {
 		return experiment.Result{Hazard: p.Hazard, Strategy: p.Strategy, Fenced: p.Fenced, Claim: p.Recorded.Claim, Verdict: p.Recorded.Verdict, Why: p.Recorded.Why}
 	}
-	for _, c := range b.s.catalogue.known() {
-		if c.ID == p.Strategy {
-			run.Recording = c.Leased(run.Recording)
-		}
+	if c, err := findCard(b.s.catalogue.known(), p.Strategy, 0); err == nil {
+		run.Recording = c.Leased(run.Recording)
 	}
 	return run
 }

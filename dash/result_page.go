@@ -50,7 +50,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	if err != nil {
 		return x, err
 	}
-	i, err := findCard(cards, q.Strategy, http.StatusNotFound)
+	c, err := findCard(cards, q.Strategy, http.StatusNotFound)
 	if err != nil {
 		return x, err
 	}
@@ -58,7 +58,6 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	if !there {
 		return x, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", q.Hazard)
 	}
-	c := cards[i]
 	for _, flaw := range c.Breaks {
 		if string(flaw.Hazard) == q.Hazard {
 			x.Why = flaw.Why

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -91,32 +90,32 @@ func (r *runs) start(ctx context.Context, req request) error {
 			return err
 		}
 	}
-	names := api.Verbatim(strings.Join(p.Strategies, ", "))
-	return r.s.jobs.start(ctx, req.Who, names, func(ctx context.Context, free func()) { r.work(ctx, p, free) })
+	return r.follow(ctx, req.Who, p)
 }
 
-func (r *runs) work(ctx context.Context, p comparison.Plan, free func()) {
-	var item struct {
-		Product string `json:"product_code"`
+// follow starts the run, and shows its progress.
+func (r *runs) follow(ctx context.Context, who string, p comparison.Plan) error {
+	names := api.Verbatim(strings.Join(p.Strategies, ", "))
+	begun := &live{Stock: p.Stock, Plan: p.Strategies, clients: p.Clients}
+	change := func(change func()) {
+		r.s.hub.Send("run", func() []hub.Message { change(); r.live = begun; return r.all() })
 	}
-	_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
-	begun := &live{Running: true, Product: item.Product, Stock: p.Stock, Plan: p.Strategies, clients: p.Clients}
-	r.s.hub.Send("run", func() []hub.Message { r.live = begun; return r.all() })
-	watch := &watch{runs: r, live: begun, plan: p}
-	trials, err := comparison.Run(ctx, p, watch)
-	watch.stopSampling()
-	r.s.hub.Send("run", func() []hub.Message {
-		free()
-		begun.Running, begun.Stopped = false, errors.Is(context.Cause(ctx), errStopped)
-		if err != nil && !begun.Stopped {
-			why := failure(err)
-			begun.Error = &why
+	return r.s.jobs.follow(ctx, who, names, names, &begun.progress, change, func(ctx context.Context) error {
+		var item struct {
+			Product string `json:"product_code"`
 		}
-		// End has kept the results. A user who has cleared the table since then does not want the histories.
-		for i := range min(len(trials), len(r.results)) {
-			r.results[len(r.results)-1-i].history = trials[len(trials)-1-i].History
-		}
-		return r.all()
+		_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
+		change(func() { begun.Product = item.Product })
+		watch := &watch{runs: r, live: begun, plan: p}
+		trials, err := comparison.Run(ctx, p, watch)
+		watch.stopSampling()
+		change(func() {
+			// End has kept the results. A user who has cleared the table since then does not want the histories.
+			for i := range min(len(trials), len(r.results)) {
+				r.results[len(r.results)-1-i].history = trials[len(trials)-1-i].History
+			}
+		})
+		return err
 	})
 }
 

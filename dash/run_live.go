@@ -17,13 +17,11 @@ import (
 
 // live describes the running run, or the last run.
 type live struct {
-	Running bool          `json:"running"`
+	progress
 	Product string        `json:"product"` // the product code
 	Stock   int           `json:"stock"`
-	Stopped bool          `json:"stopped"`
 	Plan    []string      `json:"plan"` // the strategies
 	Series  []*series     `json:"series"`
-	Error   *api.Text     `json:"error,omitempty"`
 	last    time.Time     // of the last point
 	before  load.Progress // the progress at the last point
 	clients int

@@ -64,8 +64,7 @@ func (s *Server) system(strategy string) stage.Stage {
 	for i := range max(1, len(s.Lab.Replicas)) {
 		at.Replicas = append(at.Replicas, stage.Box{Name: fmt.Sprintf("replica-%d", i+1)})
 	}
-	if i, err := findCard(s.catalogue.known(), strategy, 0); err == nil {
-		c := s.catalogue.known()[i]
+	if c, err := findCard(s.catalogue.known(), strategy, 0); err == nil {
 		at.Lock, at.Server = stage.PlaceOf(c.Card.Card), map[string]string{"redis": "Redis"}[c.Stock]
 	}
 	return at

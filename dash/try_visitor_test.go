@@ -34,7 +34,7 @@ func TestVisitor(t *testing.T) {
 		{"gave up", []func(*visitor){func(v *visitor) { v.stepped("asked", "", at(0)) }, reply(answer{Outcome: "not_acquired"}, nil)}, failed, 3, 0},
 		{"no answer", []func(*visitor){reply(answer{}, errors.New("cut"))}, failed, 3, 0},
 	} {
-		v := &visitor{Action: permit}
+		v := &visitor{order: order{Action: permit}}
 		v.enter(sent, begun)
 		for _, do := range c.does {
 			do(v)
