@@ -3,12 +3,8 @@ package dash
 import (
 	"context"
 	"errors"
-	"maps"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	"oversell/api"
 	"oversell/dash/hub"
@@ -21,12 +17,7 @@ type scenarioPage struct {
 	s *Server
 	// The hub's mutex protects the fields below: see hub.Send.
 	now     progress
-	results []scenarioResult // the newest first
-}
-
-type scenarioResult struct {
-	scenario.Result
-	Answers, Numbers api.Text // the answers to customers and the figures, sorted by name
+	results []scenario.Result // the newest first
 }
 
 const maxScenarioResults = 60
@@ -99,8 +90,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 			return err
 		}
 		p.change(func() {
-			result := scenarioResult{r, sorted(r.Outcomes), sorted(r.Figures)}
-			p.results = append([]scenarioResult{result}, p.results...)
+			p.results = append([]scenario.Result{r}, p.results...)
 			p.results = p.results[:min(len(p.results), maxScenarioResults)]
 		})
 	}
@@ -109,14 +99,4 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 
 func (p *scenarioPage) change(change func()) {
 	p.s.hub.Send("shop", func() []hub.Message { change(); return p.all() })
-}
-
-func sorted[N int | float64](numbers map[string]N) api.Text {
-	var en, zh []string
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		value := strconv.FormatFloat(math.Round(10*float64(numbers[name]))/10, 'f', -1, 64)
-		word := scenario.Word(name)
-		en, zh = append(en, word.EN+": "+value), append(zh, word.ZH+"："+value)
-	}
-	return bilingual(strings.Join(en, "; "), strings.Join(zh, "；"))
 }

@@ -1,6 +1,30 @@
 package scenario
 
-import "oversell/api"
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"oversell/api"
+)
+
+// Answers returns the numbers of the answers to customers, sorted by name.
+func (r Result) Answers() api.Text { return listed(r.Outcomes) }
+
+// Numbers returns the figures, sorted by name.
+func (r Result) Numbers() api.Text { return listed(r.Figures) }
+
+func listed[N int | float64](numbers map[string]N) api.Text {
+	var en, zh []string
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		value := strconv.FormatFloat(math.Round(10*float64(numbers[name]))/10, 'f', -1, 64)
+		word := Word(name)
+		en, zh = append(en, word.EN+": "+value), append(zh, word.ZH+"："+value)
+	}
+	return api.Text{EN: strings.Join(en, "; "), ZH: strings.Join(zh, "；")}
+}
 
 // Word returns an outcome of an answer, or the name of a figure, in words.
 func Word(name string) api.Text {
