@@ -251,16 +251,16 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	}
 	line("%s, %d clients: %s schedules (%s), %.0f in a second", r.Strategy, r.Bounds.Clients, terminal.Number(r.Schedules), of,
 		float64(r.Schedules+r.Redundant)/took.Seconds())
-	for _, c := range exploreCounts(r) {
+	for _, c := range r.Counts() {
 		line("%8s %s", c.N, c.Of.EN)
 	}
-	title := shortestOf(r)
-	if title == nil {
+	title := r.Harm.Shortest()
+	if title.EN == "" {
 		return
 	}
 	line("\n%s:", title.EN)
 	printSteps(out, r.Shortest)
-	line("trail: %s", trailOf(r.Shortest))
+	line("trail: %s", r.Trail())
 }
 
 func printSteps(out io.Writer, steps []explore.Step) {

@@ -15,7 +15,6 @@ import (
 	"oversell/locks/explore"
 	"oversell/view/frame"
 	"oversell/view/ladder"
-	"oversell/view/terminal"
 )
 
 //go:embed explore.html.tmpl
@@ -24,29 +23,21 @@ var explorePageFiles embed.FS
 // explorePage has the data of the page that explore writes.
 type explorePage struct {
 	explore.Result
-	Verdict  api.Text
-	Extent   api.Text // whether these are all schedules
-	Counts   []pageCount
 	Command  string
 	Picture  template.HTML // of the shortest schedule, or empty
-	Trail    string
-	Replay   string // the command that repeats the shortest schedule
-	Outcome  string // of the shortest schedule, if it is known
+	Title    api.Text      // of the picture
+	Replay   string        // the command that repeats the shortest schedule
+	Outcome  string        // of the shortest schedule, if it is known
 	Root     *pageMove
 	TreeNote api.Text // what the tree leaves out, or empty
 }
 
-type pageCount struct {
-	N  string
-	Of api.Text
-}
-
 // writePage writes the page of a search. Its commands name no database: they start one.
 func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Result, tree *explore.Tree) error {
-	if shortestOf(r) == nil {
+	if r.Harm.Shortest().EN == "" {
 		r.Shortest = nil
 	}
-	arguments, trail := []string{r.Strategy}, trailOf(r.Shortest)
+	arguments, trail := []string{r.Strategy}, r.Trail()
 	again := commandLine(cmd, arguments, "mysql")
 	replay := commandLine(cmd, arguments, "mysql", "html", "json", "limit") + " --replay " + trail
 	outcome := ""
@@ -65,81 +56,15 @@ func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Resu
 
 // writeExplorePage writes a page without scripts and other files. outcome may be empty.
 func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command, replay, outcome string) error {
-	p := explorePage{
-		Result: r, Verdict: exploreVerdict(r), Extent: exploreExtent(r), Counts: exploreCounts(r), Command: command,
-		Trail: trailOf(r.Shortest), Replay: replay, Outcome: outcome,
-	}
+	p := explorePage{Result: r, Title: r.Harm.Shortest(), Command: command, Replay: replay, Outcome: outcome}
 	p.Root, p.TreeNote = treeOf(tree, r)
 	var err error
 	if len(r.Shortest) > 0 {
-		if p.Picture, err = ladderOf(r.Shortest, r.Bounds.Clients, p.Title().EN).Inline("schedule"); err != nil {
+		if p.Picture, err = ladderOf(r.Shortest, r.Bounds.Clients, p.Title.EN).Inline("schedule"); err != nil {
 			return err
 		}
 	}
 	return frame.Write(w, frame.Parse(explorePageFiles, "explore.html.tmpl"), p)
-}
-
-// shortestOf says which schedule is shown, or returns nil: the card of a correct lock may allow the rest.
-func shortestOf(r explore.Result) *api.Text {
-	switch r.Harm {
-	case explore.LosesUpdate:
-		return &api.Text{EN: "The shortest schedule that loses an update", ZH: "丢失更新的最短调度"}
-	case explore.WaitsInVain:
-		return &api.Text{EN: "The shortest schedule in which a client waits in vain", ZH: "有客户端白等的最短调度"}
-	}
-	return nil
-}
-
-func exploreVerdict(r explore.Result) api.Text {
-	n, of := terminal.Number(r.Oversold), terminal.Number(r.Schedules)
-	switch {
-	case r.Oversold == 0 && r.Stalled > 0:
-		return api.Textf("%[1]s: none of %[2]s schedules loses an update, but in %[3]s a client waits in vain for the lock.", "%[1]s：%[2]s 种调度都没有丢失更新，但有 %[3]s 种里有客户端白等锁。",
-			r.Strategy, of, terminal.Number(r.Stalled))
-	case r.Oversold == 0:
-		return api.Textf("%[1]s: none of %[2]s schedules loses an update.", "%[1]s：%[2]s 种调度都没有丢失更新。", r.Strategy, of)
-	}
-	return api.Textf("%[1]s: %[2]s of %[3]s schedules lose an update.", "%[1]s：%[3]s 种调度中有 %[2]s 种丢失更新。", r.Strategy, n, of)
-}
-
-// Title returns what the timeline shows.
-func (p explorePage) Title() *api.Text { return shortestOf(p.Result) }
-
-// Sign returns the sign of the verdict.
-func (p explorePage) Sign() string {
-	switch {
-	case p.Oversold > 0:
-		return "✗"
-	case p.Stalled > 0:
-		return "!"
-	case p.Complete:
-		return "✓"
-	}
-	return "?"
-}
-
-func exploreExtent(r explore.Result) api.Text {
-	if r.Complete {
-		return api.Text{EN: "These are all schedules within the bounds.", ZH: "这是界限内的全部调度。"}
-	}
-	return api.Text{EN: "These are not all schedules: the search was ended before it was complete.", ZH: "这不是全部调度：搜索在完成之前就结束了。"}
-}
-
-func exploreCounts(r explore.Result) []pageCount {
-	return []pageCount{
-		{terminal.Number(r.Oversold), api.Text{EN: "lose an update", ZH: "丢失更新"}},
-		{terminal.Number(r.Two), api.Text{EN: "have two holders at the same time, which may do no harm", ZH: "同时有两个持有者（不一定有害）"}},
-		{terminal.Number(r.Stalled), api.Text{EN: "end with a client that waits in vain for the lock", ZH: "有客户端白等锁"}},
-		{terminal.Number(r.Aborted), api.Text{EN: "end with a client that gives up and takes nothing", ZH: "有客户端放弃，没有扣减库存"}},
-	}
-}
-
-func trailOf(steps []explore.Step) string {
-	var tokens []string
-	for _, s := range steps {
-		tokens = append(tokens, s.Token)
-	}
-	return strings.Join(tokens, ",")
 }
 
 // ladderOf returns the picture of a schedule, with a column for each client and each server.
