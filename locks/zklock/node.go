@@ -151,19 +151,35 @@ func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.
 	return passes && event.Type == zk.EventNodeDataChanged, err
 }
 
+// numbered is the name of a lock's node, and its sequence number.
+type numbered struct {
+	name string
+	n    int32
+}
+
+// numberedNodes returns the nodes of a lock among the names in its folder.
+func numberedNodes(names []string) []numbered {
+	nodes := make([]numbered, 0, len(names))
+	for _, name := range names {
+		if n, ok := sequence(name); ok {
+			nodes = append(nodes, numbered{name, n})
+		}
+	}
+	return nodes
+}
+
 // nearestBefore returns the name with the highest sequence number below that of own, or "". found
-// means that own is in names. The names are not sorted, because there may be a thousand names.
-func nearestBefore(own string, names []string, skip func(name string) bool) (before string, found bool) {
+// means that own is among the nodes. The nodes are not sorted, because there may be thousands.
+func nearestBefore(own string, nodes []numbered, skip func(name string) bool) (before string, found bool) {
 	ours, _ := sequence(own)
 	nearest := int32(0)
-	for _, name := range names {
-		n, ok := sequence(name)
+	for _, node := range nodes {
 		switch {
-		case name == own:
-			found = true
-		case !ok, !earlier(n, ours), before != "" && earlier(n, nearest), skip(name):
+		case node.n == ours:
+			found = found || node.name == own
+		case !earlier(node.n, ours), before != "" && earlier(node.n, nearest), skip(node.name):
 		default:
-			before, nearest = name, n
+			before, nearest = node.name, node.n
 		}
 	}
 	return before, found

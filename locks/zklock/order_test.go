@@ -75,7 +75,7 @@ func TestNearestBefore(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			skip := func(name string) bool { return name == "_c_skip-lock-0000000002" }
-			if got, found := nearestBefore(test.own, test.names, skip); got != test.want || found != test.found {
+			if got, found := nearestBefore(test.own, numberedNodes(test.names), skip); got != test.want || found != test.found {
 				t.Errorf("%q, found %v; want %q, found %v", got, found, test.want, test.found)
 			}
 		})

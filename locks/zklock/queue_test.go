@@ -157,9 +157,6 @@ func TestForeignChange(t *testing.T) {
 // must list the queue again only if the waiter before it gave up.
 func TestOneListPerGrant(t *testing.T) {
 	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
-	packets := func() int64 {
-		return ask(t, "cons", fmt.Sprintf(`queued=0,recved=(\d+),[^)]*sid=0x%x`, here.SessionID()))
-	}
 	first := acquire(t, ZK(other), request(key, "first", 0))
 	acquired := make(chan *locks.Lock, 1)
 	go func() {
@@ -170,15 +167,52 @@ func TestOneListPerGrant(t *testing.T) {
 		acquired <- h
 	}()
 	soon(t, "it watches", func() bool { return watchesOf(t, root+key) == 1 })
-	before := packets()
+	before := packetsOf(t, here)
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h := <-acquired
-	if n := packets() - before; n > 0 {
+	if n := packetsOf(t, here) - before; n > 0 {
 		t.Errorf("%d requests after the release, want none", n)
 	}
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSharedLists lets many waiters arrive together. Each of them creates a node and watches one, but they must
+// share the lists of the queue.
+func TestSharedLists(t *testing.T) {
+	here, other, key := session(t, server(), 60*time.Second), session(t, server(), 60*time.Second), newKey()
+	l := ZK(here)
+	first := acquire(t, ZK(other), request(key, "first", 0))
+	before := packetsOf(t, here)
+	const waiters = 200
+	released := make(chan error, waiters)
+	for i := range waiters {
+		go func() {
+			h, err := l.Acquire(t.Context(), request(key, strconv.Itoa(i), 5*time.Minute))
+			if err == nil {
+				err = h.Release(t.Context())
+			}
+			released <- err
+		}()
+	}
+	soon(t, "all watch", func() bool { return watchesOf(t, root+key) == waiters })
+	if lists := packetsOf(t, here) - before - 2*waiters; lists > waiters/2 {
+		t.Errorf("%d waiters sent %d requests beside creations and watches, want at most half as many", waiters, lists)
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range waiters {
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func packetsOf(t *testing.T, s *Session) int64 {
+	t.Helper()
+	return ask(t, "cons", fmt.Sprintf(`queued=\d+,recved=(\d+),[^)]*sid=0x%x`, s.SessionID()))
 }

@@ -3,8 +3,11 @@ package zklock
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"oversell/api"
 	"oversell/locks"
@@ -23,7 +26,7 @@ import (
 //   - A holder is notified when its connection breaks. From then on, the server may end the session
 //     and grant the lock to the next waiter (node.lock).
 //
-// Each grant costs the servers four requests, and a list names all waiters. CohortZK costs less.
+// Each grant costs the servers four requests. CohortZK costs less.
 func ZK(s *Session) locks.Locker { return locks.Reentrant(&zkLock{session: s, root: root}) }
 
 // zkLock is the queue of nodes on which ZK and similar locks are built.
@@ -31,6 +34,10 @@ type zkLock struct {
 	session *Session
 	root    string   // the folder that has a folder for each key
 	foreign sync.Map // the paths of nodes for which errForeign was returned
+
+	// For shared.
+	lists  singleflight.Group // by folder
+	answer locks.FIFOMutex    // of a folder, until the list under way is answered
 }
 
 const root = "/oversell/zk/"
@@ -75,7 +82,7 @@ func (l *zkLock) acquire(ctx context.Context, r locks.Request, waitTurn func(con
 
 func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err error) {
 	for {
-		asked, before, err := l.before(ctx, w)
+		asked, before, err := l.beforeIn(ctx, w, l.shared)
 		if err != nil || before == "" {
 			return asked, err
 		}
@@ -85,34 +92,77 @@ func (l *zkLock) waitTurn(ctx context.Context, w waiter) (asked time.Time, err e
 			l.foreign.Store(w.dir+"/"+before, true)
 		case err != nil:
 			return asked, err
-		case released && w.cut() == nil && time.Since(asked) < l.session.Timeout()/3:
+		case released && w.cut() == nil:
 			// The deleted node was the holder's, so the waiter's own node is now the first. A waiter must
-			// check its own node every third of a time-out, like a holder. The last list did so recently
-			// enough.
-			return asked, nil
+			// check its own node every third of a time-out, like a holder, unless the last list has done so.
+			if time.Since(asked) >= l.session.Timeout()/3 {
+				asked = time.Now()
+				_, err = w.stat(ctx)
+			}
+			return asked, err
 		}
 	}
+}
+
+// listing is the answer to a list of a queue.
+type listing struct {
+	asked time.Time // when the request was sent
+	nodes []numbered
 }
 
 // before lists the queue and returns the node just before the waiter's, or "" for the first waiter.
 // It returns errNodeGone if the waiter's node is not in the list, or its session may have ended.
 func (l *zkLock) before(ctx context.Context, w waiter) (asked time.Time, before string, err error) {
+	return l.beforeIn(ctx, w, func(ctx context.Context, dir string) (listing, error) {
+		asked := time.Now()
+		names, err := l.session.list(ctx, dir)
+		return listing{asked, numberedNodes(names)}, err
+	})
+}
+
+func (l *zkLock) beforeIn(ctx context.Context, w waiter, list func(context.Context, string) (listing, error)) (asked time.Time, before string, err error) {
 	if err := w.cut(); err != nil {
 		return asked, "", err
 	}
-	asked = time.Now()
-	names, err := l.session.list(ctx, w.dir)
+	queue, err := list(ctx, w.dir)
 	if err != nil {
 		return asked, "", err
 	}
-	before, found := nearestBefore(w.name, names, func(name string) bool {
+	before, found := nearestBefore(w.name, queue.nodes, func(name string) bool {
 		_, foreign := l.foreign.Load(w.dir + "/" + name)
 		return foreign
 	})
 	if !found {
 		return asked, "", errNodeGone
 	}
-	return asked, before, nil
+	return queue.asked, before, nil
+}
+
+// shared lists a folder for all callers that wait for the next list of it. Otherwise, ten thousand waiters that
+// arrive together would each read ten thousand names.
+//
+// DANGER: a list that was sent before a caller created its node need not contain the node, or the nodes before it.
+// So no caller shares a list that is under way.
+func (l *zkLock) shared(ctx context.Context, dir string) (listing, error) {
+	sent(ctx, "ls", dir)
+	answers := l.lists.DoChan(dir, func() (any, error) {
+		leave, err := l.answer.Take(context.Background(), dir, math.MaxInt64)
+		if err != nil {
+			return listing{}, err
+		}
+		defer leave()
+		l.lists.Forget(dir) // later callers share the next list
+		asked := time.Now()
+		names, _, err := l.session.Children(dir)
+		return listing{asked, numberedNodes(names)}, err
+	})
+	select {
+	case a := <-answers:
+		queue, _ := a.Val.(listing)
+		return queue, a.Err
+	case <-ctx.Done():
+		return listing{}, context.Cause(ctx)
+	}
 }
 
 func (l *zkLock) Clear(ctx context.Context, key string) error {
