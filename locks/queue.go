@@ -3,8 +3,10 @@ package locks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oversell/stock"
@@ -12,16 +14,23 @@ import (
 
 // Queue decorates a Locker. For each key, one waiter of this process sends requests. The others
 // wait in order of arrival. So a hundred waiters on three replicas are three in Redis or ZooKeeper.
-func Queue(l Locker) Locker { return &queue{decorated: decorated{l}} }
+func Queue(l Locker) Locker { return Queues(l, 1) }
+
+// Queues is Queue with n queues for each key, which requests join in turn. So n waiters of this process send requests,
+// for a server that executes many requests together faster than one after the other.
+func Queues(l Locker, n uint64) Locker { return &queue{decorated: decorated{l}, n: n} }
 
 type queue struct {
 	decorated
-	turns FIFOMutex
+	n      uint64
+	joined atomic.Uint64
+	turns  FIFOMutex
 }
 
 func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	began := time.Now()
-	leave, err := q.turns.Take(ctx, r.Key, r.Wait)
+	own := fmt.Sprint(q.joined.Add(1)%q.n, " ", r.Key)
+	leave, err := q.turns.Take(ctx, own, r.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +38,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	r.Wait = max(0, r.Wait-time.Since(began))
 	h, err := q.Locker.Acquire(ctx, r)
 	if errors.Is(err, stock.ErrUnavailable) {
-		q.turns.Fail(r.Key, err)
+		q.turns.Fail(own, err)
 	}
 	if ended, ok := err.(*WaitEnded); ok { //nolint:errorlint // another error in the chain would be lost
 		err = &WaitEnded{ended.Key, asked} // the caller knows only the whole wait

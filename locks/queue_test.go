@@ -251,6 +251,22 @@ func TestQueueShares(t *testing.T) {
 	})
 }
 
+// TestQueues checks that as many waiters as there are queues send requests.
+func TestQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &single{latency: second}
+		l := locks.Queues(s, 3)
+		var tasks sync.WaitGroup
+		for i := range 10 {
+			tasks.Go(func() { _, _ = l.Acquire(t.Context(), request(fmt.Sprint(i), time.Hour)) })
+		}
+		tasks.Wait()
+		if s.most != 3 {
+			t.Errorf("%d requests at a time, want 3", s.most)
+		}
+	})
+}
+
 // TestQueueFailure checks that the next request is served if the inner locker returns an error.
 func TestQueueFailure(t *testing.T) {
 	s := &single{held: true}

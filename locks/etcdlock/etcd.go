@@ -17,9 +17,10 @@ import (
 // a key that is attached to a lease, and watches the preceding key. The owner of the oldest key
 // holds the lock. The fence is etcd's revision when the holder last listed the queue. Unlike in the
 // recipe, each acquisition has its own lease. If the creation of a key gets no answer, the end of
-// the lease deletes the key. etcd rejects a write after the end of its lease.
+// the lease deletes the key. etcd rejects a write after the end of its lease. A process has at most 32 keys in the
+// queue, because each of them costs a renewal every third of its lease: thousands of keys would leave no time for grants.
 func Etcd(client *clientv3.Client, lease time.Duration) locks.Locker {
-	return locks.Reentrant(&etcdLock{client, lease})
+	return locks.Reentrant(locks.Queues(&etcdLock{client, lease}, 32))
 }
 
 type etcdLock struct {
