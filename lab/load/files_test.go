@@ -18,7 +18,7 @@ func TestOpenFiles(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 256, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckOpenFiles(200); err == nil || !strings.Contains(err.Error(), "ulimit -n 500, or use at most 78 clients") {
+	if err := CheckOpenFiles(200); err == nil || !strings.Contains(err.Error(), "the limit is 256: raise it with ulimit -n") {
 		t.Errorf("200 clients with 256 open files: %v", err)
 	}
 	RaiseOpenFiles()
@@ -29,7 +29,7 @@ func TestOpenFiles(t *testing.T) {
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &high)
 	RaiseOpenFiles()
 	var now syscall.Rlimit
-	if _ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); now.Cur != was.Max {
+	if _ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); now.Cur < was.Max {
 		t.Errorf("it lowered the limit from %d to %d", was.Max, now.Cur)
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "ulimit -n").Output()
