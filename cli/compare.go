@@ -15,6 +15,7 @@ import (
 
 	"oversell/lab/comparison"
 	"oversell/lab/load"
+	"oversell/lab/measure"
 	"oversell/lab/ratio"
 	"oversell/view/report"
 	"oversell/view/terminal"
@@ -37,17 +38,13 @@ Exit status:
   2    the command line is wrong
   130  stopped by Ctrl-C, with the result until then`
 
-// mostLoad is the share of the cores that the load may take. With more, it would measure the load.
-const mostLoad = 1.0 / 3
-
 type compareFlags struct {
 	plan          ratio.Plan
 	load          comparison.Plan
 	strategy      string
 	target, token string
-	replicas      int
-	delay         time.Duration
-	fsync, quiet  bool
+	lab           ownLab
+	quiet         bool
 	files         files
 }
 
@@ -64,7 +61,7 @@ func compareCommand() *cobra.Command {
   oversell compare old.json new.json`,
 		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sides, err := f.check(args)
+			sides, err := f.check(cmd.Flags(), args)
 			if err != nil {
 				return usage("compare: %w", err)
 			}
@@ -102,21 +99,19 @@ func (f *compareFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.strategy, "strategy", "", "the strategy of two services or programs")
 	set.StringVar(&f.target, "target", "", "send the load to the lab at `URL`, and start none")
 	addToken(set, &f.token, "token of the service (default $LAB_TOKEN, or "+defaultToken+")")
-	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
-	set.DurationVar(&f.delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds")
-	set.BoolVar(&f.fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
+	f.lab.register(set)
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.files.add(set, "json", "write the result with all rounds to `FILE`")
 }
 
-func (f *compareFlags) check(args []string) (sides []*side, err error) {
+func (f *compareFlags) check(set *pflag.FlagSet, args []string) (sides []*side, err error) {
 	if f.plan.Least < ratio.Fewest || f.plan.Least > 1000 {
 		return nil, fmt.Errorf("--rounds %d: must be %d to 1000: fewer values have no 95 %% interval", f.plan.Least, ratio.Fewest)
 	}
 	if f.load.Length < 100*time.Millisecond || f.load.Length > time.Minute {
 		return nil, fmt.Errorf("--length %v: must be 100ms to 1m", f.load.Length)
 	}
-	if err := checkReplicas(f.replicas); err != nil {
+	if err := f.lab.check(set, f.target); err != nil {
 		return nil, err
 	}
 	for _, text := range args {
@@ -183,7 +178,7 @@ func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Wr
 	if len(result.Pairs) < ratio.Fewest {
 		return err
 	}
-	if share := result.Load(); share > mostLoad {
+	if share := result.Load(); share > measure.MostLoad {
 		err = errors.Join(err, fmt.Errorf("the load took %.0f %% of the cores, so the rates are partly its own: use fewer clients, or another machine for the load", 100*share))
 	}
 	return errors.Join(err,

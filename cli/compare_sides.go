@@ -77,10 +77,6 @@ func (s *side) set(params string) error {
 // subject measures a side. With ownLab, all servers are processes of this one.
 func (s side) subject(ownLab bool) ratio.Subject {
 	return ratio.Subject{Name: s.name, Round: func(ctx context.Context) (round ratio.Round, err error) {
-		before, own, tree, err := processor()
-		if err != nil {
-			return round, err
-		}
 		all, err := comparison.Run(ctx, s.plan, silent{})
 		if err != nil {
 			return round, err
@@ -89,23 +85,12 @@ func (s side) subject(ownLab bool) ratio.Subject {
 		if result.Errors > 0 {
 			return round, fmt.Errorf("the rates cannot be compared: %s", result.Sentence.EN)
 		}
-		after, own2, tree2, err := processor()
-		round = ratio.Round{Rate: measure.Ratio(float64(result.Sold), result.DurationS), P99MS: result.P99MS, Load: after.Share(before, own2-own)}
+		round = ratio.Round{Rate: measure.Ratio(float64(result.Sold), result.DurationS), P99MS: result.P99MS, Load: result.Load}
 		if ownLab {
-			round.Others = after.Others(before, tree2-tree)
+			round.Others = result.Others
 		}
-		return round, err
+		return round, nil
 	}}
-}
-
-// processor reads the CPU times of the machine, of this process, and of this process with all that it has started.
-// Only Linux has them: elsewhere they are 0.
-func processor() (all measure.Processor, own, tree time.Duration, err error) {
-	if all, err = measure.ReadProcessor(); err != nil {
-		return measure.Processor{}, 0, 0, nil //nolint:nilerr // the shares are then not known
-	}
-	own, tree, err = measure.ProcessTimes(os.Getpid())
-	return all, own, tree, err
 }
 
 // silent watches the runs of a round, which prints nothing.
@@ -136,7 +121,7 @@ func (f *compareFlags) openLabs(ctx context.Context, sides []*side, errOut io.Wr
 				if s.program != "" {
 					cfg.Binary = s.program
 				}
-				cfg.Replicas, cfg.Delay, cfg.Proxied, cfg.Fsync = f.replicas, f.delay, f.delay > 0, f.fsync
+				f.lab.configure(cfg)
 			})
 			if err != nil {
 				return closeAll, err

@@ -33,9 +33,10 @@ const defaultToken = "classroom"
 
 type runFlags struct {
 	plan     comparison.Plan
-	replicas int
+	lab      ownLab
 	rolling  bool // restart the replicas one after the other during each run
 	restarts int  // of replicas until now
+	started  bool // it has its own lab
 	files    files
 	jmeter   bool
 	quiet    bool
@@ -55,7 +56,8 @@ are due at even times, and latencies count from the due time, also if all connec
 Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
   1    a strategy whose card claims safety lost an update, a request failed, a lock was left
-       behind by --rolling-restart, or a run or a report could not be completed
+       behind by --rolling-restart, the load took more than a third of the cores of its own lab,
+       or a run or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
        (a second Ctrl-C ends at once)`
@@ -114,9 +116,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&p.Target, "target", "", "send the load to the lab at `URL`, and start none")
 	addToken(set, &p.Token, "token of the lab at --target (default $LAB_TOKEN, or "+defaultToken+")")
 	set.Int64Var(&p.Seed, "seed", 0, "draws the order in which the clients start; 0 draws a seed, which is printed")
-	set.IntVar(&f.replicas, "replicas", 3, "number of replicas of its own lab, 1 to 50")
-	set.DurationVar(&p.Delay, "delay", 0, "delays each answer of a server to a replica of its own lab, in whole milliseconds, 1ms to 1s")
-	set.BoolVar(&p.Fsync, "fsync", false, "let the servers of its own lab sync each write to the disk before they answer")
+	f.lab.register(set)
 	set.BoolVar(&f.rolling, "rolling-restart", false, "restart the replicas of its own lab one after the other during each run, with a graceful end; the clients go on until all have restarted")
 	set.BoolVar(&f.jmeter, "jmeter", false, "print the columns of JMeter's aggregate report, and its percentiles")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
@@ -138,15 +138,9 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	switch {
 	case plan.All && len(plan.Strategies) > 0:
 		return errors.New("--all runs all strategies: name none beside it")
-	case plan.Target != "" && set.Changed("replicas"):
-		return errors.New("--replicas is only for a lab that this command starts: the lab at --target has its replicas already")
-	case plan.Target != "" && (set.Changed("delay") || set.Changed("fsync")):
-		return errors.New("--delay and --fsync are only for a lab that this command starts, not for the lab at --target")
-	case set.Changed("delay") && (plan.Delay < time.Millisecond || plan.Delay > time.Second || plan.Delay%time.Millisecond != 0):
-		return fmt.Errorf("delay %s: must be whole milliseconds, 1ms to 1s", plan.Delay)
 	case f.rolling && (plan.Target != "" || len(plan.Sweep) > 0 || plan.Rate != 0):
 		return errors.New("--rolling-restart needs a lab that this command starts, and a closed loop: it cannot be used with --target, --sweep or --rate")
-	case f.rolling && f.replicas < 2:
+	case f.rolling && f.lab.replicas < 2:
 		return errors.New("--rolling-restart needs --replicas 2 or more: with one replica, no other one can serve meanwhile")
 	case plan.Qty < 1:
 		return fmt.Errorf("qty %d: must be 1 to 100", plan.Qty)
@@ -154,14 +148,12 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	if f.rolling && !set.Changed("stock") {
 		f.plan.Stock = comparison.MaxStock // the number of requests is not known before the run
 	}
-	if err := f.checkSweep(set); err != nil {
+	if err := errors.Join(f.checkSweep(set), f.lab.check(set, plan.Target)); err != nil {
 		return err
 	}
+	f.plan.Delay, f.plan.Fsync, f.plan.Disk = f.lab.delay, f.lab.fsync, f.lab.disk
 	if plan.Target == "" {
 		plan.Target = "http://127.0.0.1:1" // any valid address: the lab does not run yet
-		if err := checkReplicas(f.replicas); err != nil {
-			return err
-		}
 		if err := checkStrategies(plan.Strategies, scenarios...); err != nil {
 			return err
 		}
@@ -188,7 +180,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	measurements, failed := comparison.Run(ctx, f.plan, watcher)
 	watcher.close()
 	shown := errors.Join(watcher.failed, f.show(measurements, out, errOut))
-	err = verdict(measurements, failed)
+	err = errors.Join(verdict(measurements, failed), f.tooMuchLoad(measurements))
 	if f.rolling {
 		shown = errors.Join(shown, showRolling(f.files.textOutput(out, errOut), measurements, f.restarts))
 	}
@@ -212,7 +204,7 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 		return func() error { return nil }, nil
 	}
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
-		cfg.Replicas, cfg.Delay, cfg.Proxied, cfg.Fsync = f.replicas, p.Delay, p.Delay > 0, p.Fsync
+		f.lab.configure(cfg)
 		if f.rolling {
 			cfg.ReplicaArgs = rollingArgs()
 		}
@@ -220,6 +212,7 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 	if err != nil {
 		return nil, err
 	}
+	f.started = true
 	if f.rolling {
 		f.restartDuringRuns(lab)
 	}
@@ -301,6 +294,20 @@ func chinese() bool {
 func emptyLine(w io.Writer) error {
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// tooMuchLoad returns an error if the load took too much of the cores that the servers of its own lab use.
+func (f *runFlags) tooMuchLoad(measurements []comparison.Measurement) error {
+	var names []string
+	for _, t := range measurements {
+		if t.Result.Load > measure.MostLoad {
+			names = append(names, fmt.Sprintf("%s (%.0f %%)", t.Result.Strategy, 100*t.Result.Load))
+		}
+	}
+	if !f.started || len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("run: the load took more than a third of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
 }
 
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil.

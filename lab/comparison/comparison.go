@@ -59,9 +59,10 @@ type Plan struct {
 	Length   time.Duration
 	Machine  measure.Machine
 	Versions map[string]string
-	// The next two only describe the lab in the results: whoever starts the lab applies them.
+	// The next three only describe the lab in the results: whoever starts the lab applies them.
 	Delay time.Duration // of each answer of a server to a replica
 	Fsync bool          // the servers sync each write to the disk
+	Disk  time.Duration // added to each such sync
 
 	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
 	// Then each replica must sell once more without a wait: else a lock was left behind.
@@ -242,7 +243,7 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	setup := measure.Setup{
 		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
-		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync,
+		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync, Disk: p.Disk,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.
 	after, err := readStock(ctx, service, card.ID, h)

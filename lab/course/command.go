@@ -251,7 +251,7 @@ func (r Runner) adapt(args []string) []string {
 	if r.Quick {
 		args = append(args, "--clients", "20", "--loops", "5")
 	}
-	changed := slices.Contains(args, "--delay") || slices.Contains(args, "--fsync")
+	changed := slices.ContainsFunc(args, func(arg string) bool { return ownLab(arg) && arg != "--replicas" })
 	if i := slices.Index(args, "--replicas"); i > 0 && args[i+1] == "1" && len(r.Replicas) > 0 && !changed {
 		return append(slices.Delete(args, i, i+2), "--target", r.Replicas[0])
 	}
@@ -267,7 +267,7 @@ func isScenario(args []string) bool {
 
 // ownLab reports whether an argument of run needs a lab of its own.
 func ownLab(arg string) bool {
-	return slices.Contains([]string{"--replicas", "--delay", "--fsync"}, arg)
+	return slices.Contains([]string{"--replicas", "--delay", "--fsync", "--disk"}, arg)
 }
 
 // NeedsServers reports whether the command starts a lab of its own, for which this machine needs

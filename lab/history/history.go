@@ -117,6 +117,9 @@ type History struct {
 	Rate    float64       // requests due in a second; 0 in a closed loop
 	Length  time.Duration // planned time after which clients send no more; 0 means no limit
 	Stopped bool          // the run was stopped before its planned end
+
+	Load   float64 // share of the cores that the sending process took, 0 to 1; 0 where it is not known
+	Others float64 // share that neither this process took nor those that it has started
 }
 
 // Merge joins the records of all clients, in the order of Call.

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -67,4 +68,29 @@ func ProcessTimes(pid int) (own, tree time.Duration, err error) {
 		tree += used[open[0]]
 	}
 	return used[pid], tree, nil
+}
+
+// MostLoad is the share of the cores that the load may take. With more, the figures would be those of the load.
+const MostLoad = 1.0 / 3
+
+// Usage has the CPU times of the machine, of this process, and of this process with all that it has started.
+type Usage struct {
+	machine   Processor
+	own, tree time.Duration
+}
+
+// ReadUsage reads the times. Only Linux has them: elsewhere they are 0.
+func ReadUsage() (u Usage) {
+	machine, err := ReadProcessor()
+	if err == nil {
+		u.machine = machine
+		u.own, u.tree, _ = ProcessTimes(os.Getpid())
+	}
+	return u
+}
+
+// Since returns the share of the cores, 0 to 1, that this process took since before, and the share of others than
+// this process and what it has started.
+func (u Usage) Since(before Usage) (own, others float64) {
+	return u.machine.Share(before.machine, u.own-before.own), u.machine.Others(before.machine, u.tree-before.tree)
 }

@@ -29,6 +29,7 @@ type Result struct {
 	Stock     int     `json:"stock"`              // at the start
 	DelayMS   float64 `json:"delay_ms,omitempty"` // of each answer of a server to a replica, if the lab added one
 	Fsync     bool    `json:"fsync,omitempty"`    // the lab's servers synced each write to the disk
+	DiskMS    float64 `json:"disk_ms,omitempty"`  // added to each such sync
 	Seed      int64   `json:"seed"`
 	Target    string  `json:"target"`
 
@@ -66,6 +67,9 @@ type Result struct {
 	Pooled Spread `json:"pooled_ms"` // waiting for a database connection
 
 	Open *Open `json:"open,omitempty"` // nil for a closed loop
+
+	Load   float64 `json:"load_share,omitempty"` // share of the cores that the load took, 0 to 1
+	Others float64 `json:"-"`                    // that of processes which the load's process has not started
 
 	Fairness float64        `json:"fairness"`
 	Replicas []ReplicaCount `json:"replicas"`

@@ -27,6 +27,7 @@ type Setup struct {
 	Lease     time.Duration // 0 means the strategy's default
 	Delay     time.Duration // of each answer of a server to a replica
 	Fsync     bool          // the servers sync each write to the disk
+	Disk      time.Duration // added to each such sync
 	Seed      int64
 	Target    string
 	Machine   Machine
@@ -40,10 +41,11 @@ func Summarise(h history.History, s Setup) Result {
 	r := Result{
 		Strategy: h.Strategy, Safe: s.Safe, Partial: partial(h),
 		Clients: h.Clients, Loops: h.Loops, RampUpMS: millis(s.RampUp), HoldMS: millis(s.Hold), OutsideMS: millis(s.Outside), WaitMS: millis(s.Wait), PauseMS: millis(s.Pause), LeaseMS: millis(s.Lease),
-		DelayMS: millis(s.Delay), Fsync: s.Fsync,
+		DelayMS: millis(s.Delay), Fsync: s.Fsync, DiskMS: millis(s.Disk),
 		LengthMS: millis(h.Length), Stock: s.Stock, Qty: s.Qty, Seed: s.Seed, Target: s.Target, Remaining: s.Remaining,
 		StartedAt: h.Start, Machine: s.Machine, Versions: s.Versions, Warnings: append([]string{}, s.Warnings...),
 		Fairness: round(fairness(h), 4), Replicas: replicas(h.Ops), Series: series(h.Ops), Failures: failures(h.Ops), Open: open(h), Flushes: s.Flushes,
+		Load: round(h.Load, 3), Others: h.Others,
 	}
 	r.Alone = s.SafeAlone && !s.Safe && len(r.Replicas) == 1
 	r.Overrun = s.Overrun

@@ -44,6 +44,7 @@ type Config struct {
 	Certificates *Certificates // for connections with TLS; nil means without, unless TLS is set
 	Delay        time.Duration // each answer of a backend to a replica arrives later by this time; whole ms, needs Proxied
 	Fsync        bool          // each backend syncs a write to the disk before it answers
+	Disk         time.Duration // each such sync takes this time longer; needs Fsync, and strace, which only Linux has
 
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if it is empty, the rig builds the program
@@ -125,6 +126,7 @@ func (c Config) validate() error {
 		{c.Host != nil && (c.Proxied || c.TLS || c.Fsync || c.Certificates != nil || c.Database != OneServer || c.ZookeeperServers > 1), "a guest of another lab has no links, settings or clusters of its own"},
 		{c.Host != nil && (c.Login || c.Host.Login != ""), "ZooKeeper of a lab with a password has no guests"},
 		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
+		{c.Disk > 0 && !c.Fsync, "a slow disk needs Config.Fsync"},
 	} {
 		if rule.broken {
 			return errors.New("rig: " + rule.message)

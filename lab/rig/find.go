@@ -22,6 +22,8 @@ func missing(name string) error {
 		install = "install Debian's packages postgresql and pgbouncer"
 	case "prometheus":
 		install = `run "make observe", or install Debian's package prometheus`
+	case "strace":
+		install = "install Debian's package strace"
 	}
 	return fmt.Errorf("rig: %s: %w: %s", name, ErrMissing, install)
 }
@@ -37,6 +39,7 @@ type programs struct {
 	redisCLI   string
 	faketime   string // libfaketime, which gives a program another clock
 	malloc     string // libtcmalloc_minimal
+	strace     string
 	zookeeper  zookeeperProgram
 	etcd       string
 	initdb     string // of PostgreSQL
@@ -73,6 +76,7 @@ func find(cfg Config) (found programs, err error) {
 	need(cfg.RedisTopology == RedisCluster, &found.redisCLI, "redis-cli")
 	need(cfg.Clocks, &found.faketime, "libfaketime.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
 	need(cfg.Clocks, &found.malloc, "libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc_minimal.so.4")
+	need(cfg.Disk > 0, &found.strace, "strace")
 	if cfg.Zookeeper {
 		var absent error
 		found.zookeeper, absent = findZookeeper()

@@ -33,6 +33,7 @@ type Rig struct {
 	replicas   []*Server
 	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
 	faketime   string  // a library that gives a program another clock; empty without Config.Clocks
+	strace     string  // the program that delays syncs; empty without Config.Disk
 	setUpErr   error   // the first error of the preparations; see check
 	inUse      string  // a line for each required port that another program has
 
@@ -142,7 +143,7 @@ func (r *Rig) build(ctx context.Context) error {
 
 // addServers reserves a port for each server and writes its configuration. It starts none.
 func (r *Rig) addServers(found programs) {
-	r.addrs.Token = r.cfg.Token
+	r.addrs.Token, r.strace = r.cfg.Token, found.strace
 	if r.cfg.Login {
 		r.addrs.Login = r.secrets.name + ":" + r.secrets.user
 	}

@@ -130,7 +130,11 @@ func (s *Server) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	p, err := s.rig.spawn(s.command, s.Log())
+	program := s.command
+	if slices.Contains(s.rig.backends, s) {
+		program = s.rig.onDisk(program)
+	}
+	p, err := s.rig.spawn(program, s.Log())
 	if err != nil {
 		return err
 	}

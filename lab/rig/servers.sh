@@ -9,7 +9,8 @@
 # With the argument browser it also installs what only tests need: Chromium and a Chinese font for
 # those of the page, tmux for those of the terminal, Python for the lock in Python, and PostgreSQL
 # and pgbouncer, which a lab starts only for a lock on trial that uses them. With the argument browser
-# or prometheus it installs Prometheus, which a lab starts only on request.
+# or prometheus it installs Prometheus, which a lab starts only on request. With the argument browser or
+# strace it installs strace, with which a lab has a slow disk.
 #
 # With apt it also installs what makes the clock of a Redis jump, and what makes a cluster
 # of MariaDB, with a proxy in front of it. Only experiments need that, so it asks no password for it, and its lack
@@ -120,6 +121,7 @@ if have apt-get && { [ -n "$missing" ] || is_root; }; then
 		extra="$extra haproxy"
 		services="$services haproxy"
 	}
+	case ${1:-} in browser | strace) have strace || extra="$extra strace" ;; esac
 	[ "${1:-}" != browser ] || have_chinese || extra="$extra fonts-wqy-zenhei"
 fi
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -38,7 +39,7 @@ func facts(results []measure.Result) []fact {
 	if r.Qty > 1 {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)
 	}
-	return conditions(r, load)
+	return conditions(r, load, shares(results))
 }
 
 func sweepFacts(results []measure.Result) []fact {
@@ -47,7 +48,7 @@ func sweepFacts(results []measure.Result) []fact {
 	}
 	r, last := results[0], results[len(results)-1]
 	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
-		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+chosen(results))
+		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+chosen(results), highestShare(results))
 }
 
 // chosen returns the chosen pause and lease, if any. Only some of the strategies have them.
@@ -65,10 +66,29 @@ func chosen(results []measure.Result) (text string) {
 	return text
 }
 
-func conditions(r measure.Result, load string) []fact {
+// shares returns the share of the cores that the load took in each run, or "".
+func shares(results []measure.Result) string {
+	var all []string
+	for _, r := range results {
+		if r.Load > 0 {
+			all = append(all, fmt.Sprintf("%.0f %% (%s)", 100*r.Load, r.Strategy))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func highestShare(results []measure.Result) string {
+	highest := slices.MaxFunc(results, func(a, b measure.Result) int { return cmp.Compare(a.Load, b.Load) })
+	return strings.Replace(shares([]measure.Result{highest}), "(", fmt.Sprintf("or less (%d clients of ", highest.Clients), 1)
+}
+
+func conditions(r measure.Result, load, share string) []fact {
 	all := []fact{
 		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
 		{"load", load},
+	}
+	if share != "" {
+		all = append(all, fact{"its share", "of the cores: " + share})
 	}
 	if text := lab(r); text != "" {
 		all = append(all, fact{"lab", text})
@@ -92,6 +112,9 @@ func lab(r measure.Result) string {
 	}
 	if r.Fsync {
 		all = append(all, "each write is synced to the disk")
+	}
+	if r.DiskMS > 0 {
+		all = append(all, "which takes "+measure.Duration(r.DiskMS)+" longer each time")
 	}
 	return strings.Join(all, ", ")
 }
