@@ -196,19 +196,32 @@ func (m model) take(s state, qty int) (state, bool) {
 const effort = 1 << 24
 
 func search(requests []porcupine.Operation, initial int) api.Verdict {
-	left, price, m := effort, len(requests)/64+8, modelOf(requests)
+	return explains(requests, state{count: initial}, modelOf(requests).after, func(a, b state) bool { return a == b })
+}
+
+// explains reports whether one order of the operations fits a model, from its first state on. after returns the state
+// after an input, or false if the input contradicts the state before.
+func explains[State, Input any](
+	ops []porcupine.Operation, first State, after func(State, Input) (State, bool), equal func(a, b State) bool,
+) api.Verdict {
+	left, price := effort, len(ops)/64+8
 	found := porcupine.CheckOperations(porcupine.Model{
-		Init: func() any { return state{count: initial} },
+		Init: func() any { return first },
 		Step: func(before, input, _ any) (bool, any) {
-			s, _ := before.(state)
-			r, _ := input.(request)
-			next, fits := m.after(s, r)
+			s, _ := before.(State)
+			in, _ := input.(Input)
+			next, fits := after(s, in)
 			if fits {
 				left -= price
 			}
-			return fits && left >= 0, next // no request fits when left is used up, so the search ends
+			return fits && left >= 0, next // no operation fits when left is used up, so the search ends
 		},
-	}, requests)
+		Equal: func(a, b any) bool {
+			one, _ := a.(State)
+			other, _ := b.(State)
+			return equal(one, other)
+		},
+	}, ops)
 	switch {
 	case found:
 		return api.Holds
