@@ -1,14 +1,15 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/history"
 )
 
-// acts makes short histories: each act takes one unit of time, unless the test says otherwise.
 func enter(owner string, call, back time.Duration, permits int, fence int64) check.LockOp {
 	return check.LockOp{Act: check.Enter, Owner: owner, Permits: permits, Fence: fence, Call: call, Return: back}
 }
@@ -93,5 +94,66 @@ func TestLongHistories(t *testing.T) {
 	ops = append(ops, enter("C", 49_995, 49_996, 1, 0), enter("D", 49_997, 49_998, 1, 0))
 	if got := mutex.Check(ops); got.Verdict != api.Broken || ops[got.Op].Owner != "D" {
 		t.Errorf("%s, act %d: %s", got.Verdict, got.Op, got.Why.EN)
+	}
+}
+
+// TestLockActs judges recordings of holders that were paused, or never released the lock.
+func TestLockActs(t *testing.T) {
+	const s = time.Second
+	steps := func(replica, owner string, at ...time.Duration) (all []history.Event) {
+		for i, step := range []string{"asked", "granted", "read", "writing", "written", "released"}[:len(at)] {
+			all = append(all, history.Event{Replica: replica, Owner: owner, Step: step, At: at[i]})
+		}
+		return all
+	}
+	beside := slices.Concat(steps("replica-1", "A", 0, 1, 2), steps("replica-2", "B", 3, 2*s, 2*s+1, 2*s+2, 2*s+3, 2*s+4))
+	after := slices.Concat(steps("replica-1", "A", 0, 1, 2), steps("replica-2", "B", 3, 4*s, 4*s+1, 4*s+2, 4*s+3, 4*s+4))
+	ends := []history.Event{{Replica: "replica-1", Owner: "A", Step: "written", At: 5*s - 1}, {Replica: "replica-1", Owner: "A", Step: "released", At: 5 * s}}
+	late := slices.Concat(beside, ends)
+	tests := []struct {
+		name   string
+		events []history.Event
+		lease  time.Duration
+		renews bool
+		spans  []history.Span
+		want   api.Verdict
+	}{
+		{"within the lease", late, 3 * s, false, nil, api.Broken},
+		{"after the lease", slices.Concat(after, ends), 3 * s, false, nil, api.Holds},
+		{"after a lease that was renewed", slices.Concat(after, ends), 3 * s, true, nil, api.Broken},
+		{"the holder was paused for a lease", slices.Concat(after, ends), 3 * s, true, []history.Span{{Who: "replica-1", From: 3, To: 5 * s}}, api.Holds},
+		{"another replica was paused", slices.Concat(after, ends), 3 * s, true, []history.Span{{Who: "replica-2", From: 3, To: 4 * s}}, api.Broken},
+		{"the holder was paused for a moment", late, 6 * s, true, []history.Span{{Who: "replica-1", From: 3, To: 4}}, api.Broken},
+		{"the server lost the lock", late, 3 * s, true, []history.Span{{Who: "redis-1", From: 1 * s, To: 1 * s}}, api.Holds},
+		{"the server lost its data before the grant", late, 3 * s, true, []history.Span{{Who: "redis-1", From: -2, To: -1}}, api.Broken},
+		{"no lease, no fault, and no release", beside, 0, false, nil, api.Holds},
+		{"no lease, and no fault", late, 0, false, nil, api.Broken},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := history.Recording{Events: tt.events, Lease: tt.lease, Renews: tt.renews, Spans: tt.spans}
+			if got := (check.LockModel{Permits: 1}).Check(check.LockActs(rec)); got.Verdict != tt.want || got.Grants != 2 {
+				t.Errorf("%s, %d grants: %s", got.Verdict, got.Grants, got.Why.EN)
+			}
+		})
+	}
+}
+
+func TestOvertakings(t *testing.T) {
+	event := func(owner, step string, at time.Duration) history.Event {
+		return history.Event{Owner: owner, Step: step, At: at}
+	}
+	queue := []history.Event{event("A", "asked", 0), event("A", "queued", 1), event("B", "asked", 2), event("B", "queued", 3)}
+	fair := append(slices.Clone(queue), event("A", "granted", 4), event("B", "granted", 5))
+	unfair := append(slices.Clone(queue), event("B", "granted", 4), event("A", "granted", 5))
+	if got := check.Overtakings(history.Recording{Events: fair}); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := check.Overtakings(history.Recording{Events: unfair}); len(got) != 1 || got[0].First.Owner != "A" || got[0].Second.Owner != "B" {
+		t.Errorf("%+v", got)
+	}
+	both := []history.Event{event("A", "asked", 0), event("B", "asked", 1), event("A", "queued", 2), event("B", "granted", 4), event("A", "granted", 5)}
+	if got := check.Overtakings(history.Recording{Events: both}); len(got) != 0 {
+		t.Errorf("B had asked before A was in the queue: %+v", got)
 	}
 }
