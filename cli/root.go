@@ -119,7 +119,7 @@ func rootCommand(program string) *cobra.Command {
 	root.SetHelpFunc(writeHelp)
 	root.SetUsageFunc(writeUsage)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(labCommand(), dashCommand(), runCommand(), compareCommand(), breakCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), compareCommand(), breakCommand(), chaosCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(settingsCommand())
 	root.InitDefaultCompletionCmd()

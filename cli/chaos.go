@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/experiment"
+	"oversell/lab/rig"
+	"oversell/locks/catalog"
+	"oversell/view/matrix"
+	"oversell/view/terminal"
+)
+
+type chaosFlags struct {
+	campaign experiment.Campaign
+	plan     string
+	fenced   bool
+	quiet    bool
+}
+
+const chaosLong = `Starts a separate lab with the servers of this machine, and draws random plans: which client begins
+a sale, at which step it stops, which fault strikes it or a server, when the fault ends, and who goes
+on. Each seed draws its own mix of moves and faults. After each plan, the row, the history of the
+lock's grants and the progress are judged.
+
+A plan that fails is repeated and shortened. What remains is printed as numbered steps, with the
+command that repeats it. If the card of the strategy names the hazard, the finding is no news.
+Otherwise, the strategy gets no more plans.
+
+The table says how often each fault was injected, how often it had its effect, and in which phase of
+a request. About a fault that never landed, the run is inconclusive.
+
+Exit status:
+  0    every finding is a hazard that the strategy's card names
+  1    a finding contradicts a card, or the command failed
+  2    a fault that applies never landed, or the command line is wrong
+  130  stopped by Ctrl-C`
+
+func chaosCommand() *cobra.Command {
+	var flags chaosFlags
+	cmd := &cobra.Command{
+		Use:   "chaos STRATEGY...",
+		Short: "Try locks in random plans of moves and faults, and shorten those that find a bug",
+		Long:  chaosLong,
+		Example: `  oversell chaos redis zk --for 10m
+  oversell chaos redis --fenced --seed 7
+  oversell chaos redis --plan 'A sells at writing, A freezes, passes, B sells at read, A heals freezes, B resumes'`,
+		ValidArgsFunction: offerStrategies(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(args); err != nil {
+				return usage("chaos: %w", err)
+			}
+			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&flags.fenced, "fenced", false, "with fenced writes, on strategies that have a fencing token")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only findings and tables")
+	flags.addCampaign(f)
+	return cmd
+}
+
+func (f *chaosFlags) check(args []string) error {
+	if len(args) == 0 {
+		return errors.New("name one or more strategies. List them: oversell strategies")
+	}
+	if err := checkStrategies(args); err != nil {
+		return err
+	}
+	for _, id := range args {
+		for _, card := range catalog.Cards() {
+			if card.ID != id {
+				continue
+			}
+			if f.fenced && !card.Fenced {
+				return fmt.Errorf("strategy %s has no fencing token: leave out --fenced", id)
+			}
+			f.campaign.Subjects = append(f.campaign.Subjects, experiment.Subject{Card: experiment.Card{Card: card}, Fenced: f.fenced})
+		}
+	}
+	return f.checkCampaign()
+}
+
+func (f *chaosFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
+		onExit := cfg.OnExit
+		*cfg = experiment.Config(cfg.Binary, cfg.Token)
+		cfg.OnExit = onExit
+	})
+	if err != nil {
+		return fmt.Errorf("chaos: %w", err)
+	}
+	if f.quiet {
+		errOut = io.Discard
+	}
+	return errors.Join(f.conduct(ctx, lab, out, errOut), lab.Close())
+}
+
+// addCampaign adds the flags that chaos and judge --chaos share.
+func (f *chaosFlags) addCampaign(set *pflag.FlagSet) {
+	set.DurationVar(&f.campaign.For, "for", time.Minute, "draw plans for this time")
+	set.Int64Var(&f.campaign.Seed, "seed", 1, "draws the first plan; each plan has the next seed")
+	set.StringVar(&f.plan, "plan", "", "carry out only this `PLAN`, as an earlier run has printed it")
+}
+
+func (f *chaosFlags) checkCampaign() (err error) {
+	if f.plan != "" {
+		f.campaign.For = 0
+		f.campaign.Plan, err = chaos.Parse(f.plan)
+	}
+	return err
+}
+
+// conduct carries out the campaign in a lab, and prints what it finds.
+func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.Writer) error {
+	bed, err := experiment.Open(ctx, lab)
+	if err != nil {
+		return fmt.Errorf("chaos: %w", err)
+	}
+	defer bed.Close()
+	w := &chaosWatcher{out: out, progress: errOut}
+	surveys, err := f.campaign.Conduct(ctx, bed, w)
+	status, screen := 0, terminal.Of(out)
+	for _, s := range surveys {
+		_, _ = fmt.Fprintln(out, screen.Wrap(matrix.SurveySentence(s).In(language()), 0))
+		if table := matrix.SurveyTable(s, language()); len(table.Rows) > 0 {
+			err = errors.Join(err, table.Write(out, screen))
+		}
+		switch v := s.Verdict(); {
+		case s.Contradicted():
+			status = 1
+		case v == api.Inconclusive && f.plan == "":
+			status = max(status, 2)
+		}
+	}
+	if err == nil && status > 0 {
+		err = &exit{status, nil}
+	}
+	return err
+}
+
+// chaosWatcher prints a line for each plan, and each finding.
+type chaosWatcher struct {
+	out, progress io.Writer
+}
+
+func (w *chaosWatcher) Ran(s *experiment.Survey, d experiment.Drawn, took time.Duration) {
+	_, _ = fmt.Fprintf(w.progress, "%s %s, seed %d, %.1f s: %s\n", d.Verdict.Sign(), s.Subject.Name(), d.Seed, took.Seconds(), d.Plan)
+}
+
+func (w *chaosWatcher) Shrinking(_ *experiment.Survey, p chaos.Plan) {
+	_, _ = fmt.Fprintf(w.progress, "  again, %d moves: %s\n", len(p), p)
+}
+
+func (w *chaosWatcher) Found(_ *experiment.Survey, f experiment.Finding) {
+	_ = matrix.WriteFinding(w.out, f, terminal.Of(w.out), language())
+}

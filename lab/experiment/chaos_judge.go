@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/check"
+	"oversell/lab/history"
+)
+
+// CarryOut carries out a plan on a strategy, with a new product, and judges what was recorded.
+func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
+	if s.product, err = bed.addProduct(ctx, 0, plenty); err != nil {
+		return d, err
+	}
+	bed.rec.forget()
+	lost, c := bed.rec.lostEvents(), bed.conductor(s)
+	for _, m := range p {
+		if err := c.do(ctx, m); err != nil {
+			_, ended := c.finish(context.WithoutCancel(ctx))
+			return d, errors.Join(err, ended)
+		}
+	}
+	last, err := c.finish(ctx)
+	if err != nil {
+		return d, err
+	}
+	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
+	if err != nil {
+		return d, err
+	}
+	d = Drawn{Plan: p, Coverage: c.coverage, Result: Result{
+		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: seed, MySQL: bed.mysql,
+		Recording: s.Card.Leased(history.Recording{Start: bed.rec.start, Stock: plenty, Ops: c.ops, Events: bed.rec.eventsOf(s.key()), Spans: c.spans}),
+	}}
+	stock := check.Stock(c.ops, plenty, left)
+	d.Sold, d.Taken = stock.Sold, plenty-left
+	found := c.find(p, d.Recording, stock, last)
+	d.Verdict, d.Invariant, d.Why = found.verdict, found.invariant, api.Joined(d.Counts(), found.why)
+	d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
+	if d.Verdict.Failed() {
+		d.Named = claimedHazard(s, p)
+	}
+	return d, nil
+}
+
+// find judges the row, the history of the lock, the order of its queue, and the progress, in this order.
+func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conservation, last history.Op) finding {
+	card, harmless := c.subject.Card, !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels, chaos.Passes)
+	if stock.Verdict == api.Broken {
+		return finding{api.Broken, Conservation, api.Text{}}
+	}
+	if i := slices.IndexFunc(rec.Ops, func(op history.Op) bool { return op.Reason == history.SoldOut }); i >= 0 {
+		return finding{api.Broken, Conservation, api.Text{EN: "A request was told that nothing is left.", ZH: "有请求被告知已售完，而库存还有。"}}
+	}
+	if card.Locker && card.Scope == api.ScopeShared {
+		model := check.LockModel{Permits: 1, Fenced: c.subject.Fenced && !p.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts)}
+		if locked := model.Check(check.LockActs(rec)); locked.Verdict == api.Broken {
+			return finding{api.Broken, MutualExclusion, locked.Why}
+		}
+	}
+	if fences := check.Fences(rec); fences.Verdict == api.Broken {
+		return finding{api.Broken, FenceMonotonicity, fences.Why}
+	}
+	if linear := check.Linear(rec.Ops, rec.Stock); card.Safe && linear.Verdict == api.Broken {
+		return finding{api.Broken, Linearizability, linear.Why}
+	}
+	if harmless {
+		if found := c.unexplained(rec); found != nil {
+			return *found
+		}
+	}
+	if last.Outcome != history.OK {
+		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
+	}
+	return finding{api.Safe, "", api.Text{}}
+}
+
+// unexplained finds what must not happen in a plan without a fault: a request that failed, a queue that was overtaken, and a
+// waiter that was not woken by the release.
+func (c *conductor) unexplained(rec history.Recording) *finding {
+	for _, op := range rec.Ops {
+		switch api.Outcome(op.Reason) {
+		case api.Lost, api.Fenced, api.Unavailable, api.Unknown:
+			answer := Answer(op)
+			return &finding{api.Aborted, Progress, api.Textf("Nothing failed, and a request did not sell: %[1]s.", "没有任何故障，却有请求没有卖出：%[2]s。", answer.EN, answer.ZH)}
+		}
+	}
+	if pairs := check.Overtakings(rec); c.subject.Card.Fair && len(pairs) > 0 {
+		return &finding{api.Broken, "order of arrival", api.Textf("The request on %s was granted the lock before that on %s, which had queued earlier.",
+			"%s 上的请求先拿到锁，而 %s 上的请求更早排队。", pairs[0].Second.Replica, pairs[0].First.Replica)}
+	}
+	if late := c.latestWake(rec); late > Lease/2+time.Duration(c.subject.Card.PollMS)*time.Millisecond {
+		return stalled(api.Textf("A waiter was granted the lock %v after its release.", "锁释放 %v 之后，等待者才拿到它。", late.Round(10*time.Millisecond)))
+	}
+	return nil
+}
+
+// latestWake returns the longest time from a release to the next grant, if a request waited all that time. A request
+// that a failpoint stopped before its grant does not count.
+func (c *conductor) latestWake(rec history.Recording) (latest time.Duration) {
+	asked, released := map[string]time.Duration{}, time.Duration(-1)
+	for _, e := range rec.Events {
+		switch api.Step(e.Step) {
+		case api.Asked:
+			asked[e.Owner] = e.At
+		case api.Released:
+			released = e.At
+		case api.Granted:
+			if since, waits := asked[e.Owner]; waits && released >= 0 && !c.delayed[e.Owner] {
+				latest = max(latest, e.At-max(released, since))
+			}
+		}
+	}
+	return latest
+}

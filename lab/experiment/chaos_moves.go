@@ -1,0 +1,385 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/fault"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// settled is how long a request takes no step before the next move: it waits for the lock, or for a fault to end. It
+// has stopped or ended long before, if it can.
+const settled = 400 * time.Millisecond
+
+// conductor carries out the moves of one plan.
+type conductor struct {
+	bed      *Testbed
+	subject  Subject
+	servers  []*rig.Server
+	clients  [chaos.Clients]*buyer
+	lasting  []*struck
+	seen     map[string]bool // owners of requests that have begun
+	delayed  map[string]bool // owners of requests that were stopped before their grant
+	ops      []history.Op
+	spans    []history.Span
+	coverage chaos.Coverage
+}
+
+// buyer is a client, whose requests go to a replica of its own.
+type buyer struct {
+	on      int
+	owner   string // of its request, as soon as the request has taken a step
+	stopped bool
+	gone    bool // the process of its replica is frozen or dead
+	cancel  context.CancelFunc
+	ended   chan struct{} // nil before its first request
+	op      history.Op
+	touched bool // a command of it is or was held back, or its answer lost: once in a plan
+}
+
+// struck is a fault that lasts.
+type struck struct {
+	chaos.Move
+	fault fault.Fault
+	heal  fault.Heal
+	span  int // its index in spans
+}
+
+func (bed *Testbed) conductor(s Subject) *conductor {
+	c := &conductor{bed: bed, subject: s, servers: bed.lockServers(s.Card), seen: map[string]bool{}, delayed: map[string]bool{}, coverage: chaos.Coverage{}}
+	for i := range c.clients {
+		c.clients[i] = &buyer{on: i}
+	}
+	return c
+}
+
+// do carries out one move. It skips a move that is impossible, such as to resume a request that has ended: so a plan
+// can be shortened at any place.
+func (c *conductor) do(ctx context.Context, m chaos.Move) error {
+	b := c.clients[m.Client]
+	switch {
+	case m.Do == chaos.Passes:
+		return sleep(ctx, 4*Lease/3)
+	case m.Do == chaos.Heals:
+		return c.healFirst(ctx, func(s *struck) bool { return s.Do == m.Of && s.Client == m.Client })
+	case m.Do == chaos.Sells:
+		return c.sell(ctx, b, m)
+	case m.Do == chaos.Resumes:
+		return c.resume(ctx, b, m.At)
+	case m.Do == chaos.Cancels:
+		if b.running() {
+			b.cancel()
+			<-b.ended
+		}
+		return nil
+	case b.gone && !m.Do.OnServer(), m.Do.Lasts() && slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do == m.Do && s.Client == m.Client }):
+		return nil
+	}
+	return c.strike(ctx, m)
+}
+
+func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
+
+func (c *conductor) sell(ctx context.Context, b *buyer, m chaos.Move) error {
+	if b.running() || b.stopped || b.gone {
+		return nil
+	}
+	c.collect(b)
+	replica := c.bed.replica(b.on)
+	if err := replica.ResumeAll(ctx); err != nil { // an earlier request has not reached its step
+		return err
+	}
+	if m.At != "" {
+		if err := c.bed.stop(ctx, b.on, c.subject, string(m.At)); err != nil {
+			return err
+		}
+	}
+	params := wait(grantBound)
+	if m.Try {
+		params = wait(0)
+	}
+	if m.Nested {
+		params.Set("nested", "true")
+	}
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.owner, b.cancel, b.ended = "", cancel, make(chan struct{})
+	go func(ended chan struct{}) {
+		defer close(ended)
+		defer cancel()
+		b.op = c.bed.buy(asking, b.on, c.subject, params)
+		b.op.Client = b.on + 1
+	}(b.ended)
+	return c.settle(ctx, b)
+}
+
+// collect keeps the answer of a request that has ended.
+func (c *conductor) collect(b *buyer) {
+	if b.ended != nil && isClosed(b.ended) {
+		c.ops = append(c.ops, b.op)
+		b.ended = nil
+	}
+}
+
+func (c *conductor) resume(ctx context.Context, b *buyer, at api.Step) error {
+	if !b.stopped || b.gone {
+		return nil
+	}
+	if at != "" {
+		if err := c.bed.stop(ctx, b.on, c.subject, string(at)); err != nil {
+			return err
+		}
+	}
+	b.stopped = false
+	if err := c.bed.replica(b.on).Resume(ctx, b.owner); err != nil {
+		return err
+	}
+	return c.settle(ctx, b)
+}
+
+// settle waits until the request has stopped or ended, or takes no step any more.
+func (c *conductor) settle(ctx context.Context, b *buyer) error {
+	steps, since := 0, time.Now()
+	for time.Since(since) < settled {
+		events := c.bed.rec.eventsOf(c.subject.key())
+		mine := slices.DeleteFunc(events, func(e history.Event) bool {
+			return e.Replica != name(b.on) || c.seen[e.Owner] && e.Owner != b.owner
+		})
+		if len(mine) > steps {
+			steps, since = len(mine), time.Now()
+			b.owner = mine[0].Owner
+			c.seen[b.owner] = true
+		}
+		paused, err := c.bed.replica(b.on).Paused(ctx)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(paused, func(p api.Paused) bool { return p.Key == c.subject.key() }); i >= 0 {
+			b.owner, b.stopped = paused[i].Owner, true
+			c.seen[b.owner] = true
+			c.delayed[b.owner] = c.delayed[b.owner] || chaos.PhaseAfter(paused[i].Step) == chaos.Wait
+			return nil
+		}
+		if !b.running() {
+			return nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strike injects a fault, and counts whom it has struck.
+func (c *conductor) strike(ctx context.Context, m chaos.Move) error {
+	b := c.clients[m.Client]
+	if m.Do == chaos.Holds || m.Do == chaos.Loses {
+		if b.touched {
+			return nil
+		}
+		b.touched = true
+	}
+	f, ok := c.faultOf(m)
+	if !ok {
+		return nil
+	}
+	count := c.coverage[m.Do]
+	count.Injected++
+	for _, other := range c.clients {
+		if other == b && !m.Do.OnServer() || m.Do.OnServer() && other.running() {
+			count.In[c.phase(other)]++
+		}
+	}
+	c.coverage[m.Do] = count
+	s := &struck{Move: m, fault: f, span: len(c.spans)}
+	c.spans = append(c.spans, history.Span{What: f.Name, Who: f.Target, From: c.bed.since()})
+	var err error
+	if s.heal, err = f.Inject(ctx); err != nil {
+		return fmt.Errorf("%s: %w", m, err)
+	}
+	if m.Do == chaos.Freezes || m.Do == chaos.Dies {
+		b.gone = true
+	}
+	if m.Do == chaos.Dies {
+		b.stopped = false
+	}
+	c.lasting = append(c.lasting, s)
+	if !m.Do.Lasts() && m.Do != chaos.Loses {
+		return c.end(ctx, s)
+	}
+	return nil
+}
+
+// phase returns where a client's request is.
+func (c *conductor) phase(b *buyer) chaos.Phase {
+	last := api.Step("")
+	for _, e := range c.bed.rec.eventsOf(c.subject.key()) {
+		if e.Owner == b.owner && e.Replica == name(b.on) {
+			last = api.Step(e.Step)
+		}
+	}
+	if !b.running() && !b.stopped {
+		return chaos.NoPhase
+	}
+	return chaos.PhaseAfter(last)
+}
+
+// healFirst heals the oldest fault that match selects, if there is one.
+func (c *conductor) healFirst(ctx context.Context, match func(*struck) bool) error {
+	i := slices.IndexFunc(c.lasting, match)
+	if i < 0 {
+		return nil
+	}
+	s := c.lasting[i]
+	if err := c.end(ctx, s); err != nil {
+		return err
+	}
+	if b := c.clients[s.Client]; b.running() && !b.gone && !b.stopped {
+		return c.settle(ctx, b)
+	}
+	return nil
+}
+
+// end counts a fault that has landed, and heals it.
+func (c *conductor) end(ctx context.Context, s *struck) error {
+	c.lasting = slices.DeleteFunc(c.lasting, func(other *struck) bool { return other == s })
+	span := &c.spans[s.span]
+	span.To = c.bed.since()
+	count := c.coverage[s.Do]
+	if s.fault.Landed(ctx) == nil {
+		count.Landed++
+		if c.subject.Card.Renews && span.To-span.From > Lease/3 && c.held(span.From) {
+			count.Renewal++
+		}
+	}
+	c.coverage[s.Do] = count
+	if err := s.heal(ctx); err != nil {
+		return fmt.Errorf("heal %s: %w", s.Move, err)
+	}
+	if s.Do == chaos.Freezes || s.Do == chaos.Dies {
+		c.clients[s.Client].gone = false
+	}
+	return nil
+}
+
+// held reports whether a request held the lock at a time.
+func (c *conductor) held(at time.Duration) bool {
+	holders := 0
+	for _, e := range c.bed.rec.eventsOf(c.subject.key()) {
+		if e.At > at {
+			break
+		}
+		switch api.Step(e.Step) {
+		case api.Granted:
+			holders++
+		case api.Released:
+			holders--
+		}
+	}
+	return holders > 0
+}
+
+// faultOf returns the fault of a move. ok is false if it cannot strike this strategy.
+func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
+	on := name(c.clients[m.Client].on)
+	if m.Do.OnServer() && m.Do != chaos.Deletes {
+		if m.Nth > len(c.servers) {
+			return f, false
+		}
+		server := c.servers[max(0, m.Nth-1)]
+		return map[chaos.Verb]fault.Fault{
+			chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
+		}[m.Do], true
+	}
+	switch m.Do {
+	case chaos.Deletes:
+		return fault.DeleteLocks(c.bed.Rig, c.subject.Card.lockService()), true
+	case chaos.Freezes, chaos.Dies:
+		server, err := c.bed.Rig.Server(on)
+		if err != nil {
+			return f, false
+		}
+		if m.Do == chaos.Freezes {
+			return fault.Stop(server), true
+		}
+		f = fault.Kill(server)
+		f.Name = "killed" // package check ends the holds of a replica at a span with this word
+		return f, true
+	}
+	var all []fault.Fault
+	for _, link := range c.links(on) {
+		all = append(all, c.onLink(m, link))
+	}
+	if len(all) == 0 {
+		return f, false
+	}
+	return fault.Together(all...), true
+}
+
+// links returns the links of a replica to the servers of the lock.
+func (c *conductor) links(on string) []*rig.Link {
+	return slices.DeleteFunc(c.bed.Rig.Links(), func(l *rig.Link) bool {
+		return l.From() != on || !slices.ContainsFunc(c.servers, func(s *rig.Server) bool { return s.Name() == l.To() })
+	})
+}
+
+func (c *conductor) onLink(m chaos.Move, l *rig.Link) fault.Fault {
+	text := c.subject.key()
+	if c.subject.Card.onTrial() {
+		text = "" // a program may send any names, and nothing else runs on the replica
+	}
+	switch m.Do {
+	case chaos.Cut:
+		return fault.Cut(l)
+	case chaos.Slow:
+		return fault.Delay(l, 500*time.Millisecond)
+	case chaos.Holds:
+		return fault.HoldCommand(l, text, m.Nth)
+	case chaos.Loses:
+		return fault.LostAnswer(l, text, m.Nth)
+	default:
+		return fault.Disconnect(l)
+	}
+}
+
+// finish heals all faults, lets all requests go on, and waits for their answers. Then one more client buys.
+func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
+	for len(c.lasting) > 0 {
+		err = errors.Join(err, c.end(ctx, c.lasting[len(c.lasting)-1]))
+	}
+	for i, b := range c.clients {
+		for _, l := range c.links(name(i)) {
+			err = errors.Join(err, l.Restore()) // else a gate would stay
+		}
+		replica := c.bed.replica(i)
+		ready := eventually(ctx, name(i)+" is ready", func() bool { return replica.Ready(ctx) == nil })
+		err = errors.Join(err, ready, replica.ResumeAll(ctx))
+		b.stopped = false
+	}
+	if err = errors.Join(err, c.bed.rec.awaitConnected(ctx)); err != nil {
+		return last, err
+	}
+	for _, b := range c.clients {
+		if b.ended == nil {
+			continue
+		}
+		select {
+		case <-b.ended:
+		case <-time.After(2 * grantBound):
+			b.cancel()
+			<-b.ended
+		}
+		c.collect(b)
+	}
+	last = c.bed.buy(ctx, 1, c.subject, url.Values{"wait": {grantBound.String()}})
+	last.Client = chaos.Clients + 1
+	c.ops = append(c.ops, last)
+	return last, ctx.Err()
+}

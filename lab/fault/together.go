@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"oversell/lab/rig"
+)
+
+// Together injects faults of the same kind, such as on the links to all servers of a lock, and heals them in reverse
+// order. It has landed if one of them has: a lock may use only one server.
+func Together(all ...Fault) Fault {
+	var heals []Heal
+	heal := func(ctx context.Context) error {
+		var errs []error
+		for i := len(heals) - 1; i >= 0; i-- {
+			errs = append(errs, heals[i](ctx))
+		}
+		return errors.Join(errs...)
+	}
+	return Fault{
+		Name: all[0].Name, Target: all[0].Target,
+		inject: func(ctx context.Context) error {
+			for _, f := range all {
+				h, err := f.Inject(ctx)
+				if err != nil {
+					return errors.Join(err, heal(context.WithoutCancel(ctx)))
+				}
+				heals = append(heals, h)
+			}
+			return nil
+		},
+		heal: heal,
+		landed: func(ctx context.Context) (err error) {
+			for _, f := range all {
+				missed := f.Landed(ctx)
+				if missed == nil {
+					return nil
+				}
+				err = errors.Join(err, missed)
+			}
+			return err
+		},
+	}
+}
+
+// Delay delays each answer of a link.
+func Delay(l *rig.Link, by time.Duration) Fault {
+	return Fault{
+		Name: "slow answers of " + l.To(), Target: l.From(),
+		inject: func(context.Context) error { return l.Delay(by) },
+		heal:   func(context.Context) error { return l.Restore() },
+	}
+}
+
+// HoldCommand holds back the nth command of a lock that contains text, from 1, with all that follows it. Heal delivers
+// it, and leaves the link as it is: Restore would lose it.
+func HoldCommand(l *rig.Link, text string, nth int) Fault {
+	var held *rig.HeldCommand
+	return Fault{
+		Name: "command held back", Target: l.From(),
+		inject: func(context.Context) (err error) {
+			held, err = l.HoldCommand(text, nth)
+			return err
+		},
+		heal: func(context.Context) error {
+			held.Deliver()
+			return nil
+		},
+		landed: unless(func() bool {
+			select {
+			case <-held.Held():
+				return true
+			default:
+				return false
+			}
+		}, "no command was held back"),
+	}
+}

@@ -1,0 +1,92 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/experiment"
+	"oversell/view/terminal"
+)
+
+// WriteFinding writes what a random plan has found: the verdict, the steps, and the command that repeats it.
+func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lang string) error {
+	say := func(indent int, text string) { _, _ = fmt.Fprintln(w, screen.Wrap(text, indent)) }
+	sign := f.Verdict.Sign()
+	_, _ = fmt.Fprintln(w, screen.Paint(sign, fmt.Sprintf("%s %s: %s, %s", sign, f.Name(), f.Verdict.In(lang), f.Invariant)))
+	say(2, "  "+f.Why.In(lang))
+	for i, m := range f.Plan {
+		say(6, fmt.Sprintf("  %2d. %s", i+1, m.Words().In(lang)))
+	}
+	say(2, "  "+about(f).In(lang))
+	_, err := fmt.Fprintf(w, "  %s\n\n", f.Repeat())
+	return err
+}
+
+// about says whether the card names the hazard, and whether the plan failed again.
+func about(f experiment.Finding) api.Text {
+	text := api.Textf("The card of %s names no such hazard.", "%s 的卡片没有提到这种危险。", f.Strategy)
+	if !f.Contradicts() {
+		text = api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
+	}
+	repeated := api.Textf("It failed again at try %d; of %d moves, these remain. Repeat it:", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。重复：", f.Tries, len(f.First))
+	if f.Tries == 0 {
+		repeated = api.Textf("It did not fail again. Try it:", "重复时没有再次失败。可以再试：")
+	}
+	return api.Text{EN: text.EN + " " + repeated.EN, ZH: text.ZH + repeated.ZH}
+}
+
+// SurveyTable has a row for each fault that applies to a strategy: how often it was injected, how often it had its
+// effect, and in which phase of a request.
+func SurveyTable(s *experiment.Survey, lang string) terminal.Table {
+	t := terminal.Texts("", "fault", "injected", "landed", "in wait", "critical section", "write", "release", "renewal")
+	if lang == "zh" {
+		t = terminal.Texts("", "故障", "注入", "生效", "等待中", "临界区内", "写入中", "释放中", "续期中")
+	}
+	for i := range t.Columns[1:] {
+		t.Columns[i+1].Right = true
+	}
+	for _, verb := range chaos.Faults() {
+		c, injected := s.Coverage[verb]
+		if !injected && !slices.Contains(s.Missing, verb) {
+			continue
+		}
+		row := []string{string(verb), fmt.Sprint(c.Injected), fmt.Sprint(c.Landed)}
+		for _, phase := range chaos.Phases() {
+			row = append(row, fmt.Sprint(c.In[phase]))
+		}
+		t.Add(append(row, fmt.Sprint(c.Renewal))...)
+	}
+	return t
+}
+
+// SurveySentence says what the plans have shown about a strategy.
+func SurveySentence(s *experiment.Survey) api.Text {
+	news, known := 0, 0
+	for _, f := range s.Findings {
+		if f.Contradicts() {
+			news++
+		} else {
+			known++
+		}
+	}
+	again := 0
+	for _, n := range s.Again {
+		again += n
+	}
+	text := api.Textf("%s: %d plans, %d findings that the card does not name, %d that it names (%d more plans showed them again).",
+		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, again)
+	if len(s.Missing) > 0 {
+		var names []string
+		for _, verb := range s.Missing {
+			names = append(names, string(verb))
+		}
+		missing := strings.Join(names, ", ")
+		more := api.Textf(" Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", missing)
+		text = api.Text{EN: text.EN + more.EN, ZH: text.ZH + more.ZH}
+	}
+	return text
+}
