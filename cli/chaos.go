@@ -24,6 +24,8 @@ type chaosFlags struct {
 	plan     string
 	fenced   bool
 	quiet    bool
+	files    files
+	command  string // as it was typed
 }
 
 const chaosLong = `Starts a separate lab with the servers of this machine, and draws random plans: which client begins
@@ -45,7 +47,7 @@ Exit status:
   130  stopped by Ctrl-C`
 
 func chaosCommand() *cobra.Command {
-	var flags chaosFlags
+	flags := chaosFlags{files: files{command: "chaos"}}
 	cmd := &cobra.Command{
 		Use:   "chaos STRATEGY...",
 		Short: "Try locks in random plans of moves and faults, and shorten those that find a bug",
@@ -58,13 +60,20 @@ func chaosCommand() *cobra.Command {
 			if err := flags.check(args); err != nil {
 				return usage("chaos: %w", err)
 			}
+			flags.command = commandLine(cmd, args)
+			if err := flags.files.check(); err != nil {
+				return err
+			}
 			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.fenced, "fenced", false, "with fenced writes, on strategies that have a fencing token")
+	f.Int64Var(&flags.campaign.Seed, "seed", 1, "draws the first plan; each plan has the next seed")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only findings and tables")
 	flags.addCampaign(f)
+	flags.files.add(f, "json", "write the findings to `FILE`")
+	flags.files.add(f, "html", "write the findings with timelines to `FILE`, a page that needs no other files")
 	return cmd
 }
 
@@ -106,8 +115,7 @@ func (f *chaosFlags) run(ctx context.Context, out, errOut io.Writer) error {
 
 // addCampaign adds the flags that chaos and judge --chaos share.
 func (f *chaosFlags) addCampaign(set *pflag.FlagSet) {
-	set.DurationVar(&f.campaign.For, "for", time.Minute, "draw plans for this time")
-	set.Int64Var(&f.campaign.Seed, "seed", 1, "draws the first plan; each plan has the next seed")
+	set.DurationVar(&f.campaign.For, "for", time.Minute, "draw random plans for this time")
 	set.StringVar(&f.plan, "plan", "", "carry out only this `PLAN`, as an earlier run has printed it")
 }
 
@@ -126,21 +134,31 @@ func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.W
 		return fmt.Errorf("chaos: %w", err)
 	}
 	defer bed.Close()
-	w := &chaosWatcher{out: out, progress: errOut}
-	surveys, err := f.campaign.Conduct(ctx, bed, w)
-	status, screen := 0, terminal.Of(out)
+	text := f.files.textOutput(out, errOut)
+	surveys, err := f.campaign.Conduct(ctx, bed, &chaosWatcher{out: text, progress: errOut})
+	status, screen := 0, terminal.Of(text)
+	var found []experiment.Result
 	for _, s := range surveys {
-		_, _ = fmt.Fprintln(out, screen.Wrap(matrix.SurveySentence(s).In(language()), 0))
+		_, _ = fmt.Fprintln(text, screen.Wrap(matrix.SurveySentence(s).In(language()), 0))
 		if table := matrix.SurveyTable(s, language()); len(table.Rows) > 0 {
-			err = errors.Join(err, table.Write(out, screen))
+			err = errors.Join(err, table.Write(text, screen))
 		}
-		switch v := s.Verdict(); {
+		for _, finding := range s.Findings {
+			found = append(found, finding.Result)
+		}
+		switch {
 		case s.Contradicted():
 			status = 1
-		case v == api.Inconclusive && f.plan == "":
+		case s.Verdict() == api.Inconclusive && f.plan == "":
 			status = max(status, 2)
 		}
 	}
+	m, about := matrix.Summarise(found), matrix.Now(ctx, map[string]string{"mysql": matrix.MySQLVersions(found)}, f.command)
+	err = errors.Join(err, f.files.write(map[string]func(io.Writer) error{
+		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
+		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },
+		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, found, about) },
+	}, out, errOut))
 	if err == nil && status > 0 {
 		err = &exit{status, nil}
 	}

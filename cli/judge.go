@@ -22,6 +22,8 @@ type judgeFlags struct {
 	quiet    bool
 	store    string
 	files    files
+	chaos    chaosFlags
+	drawn    bool // random plans, in place of the contract, the hazards and the load
 }
 
 const judgeLong = `Starts a separate lab, and runs the command beside each replica as an adapter: a program in any
@@ -29,6 +31,8 @@ language that offers a lock on its standard input and output (see docs/adapter.m
 the contract first, as "oversell contract" does. Then it injects every hazard that can affect a
 lock with these capabilities and servers, and prints a line with the verdict on each. At last, it
 sends the requests of 100 clients. If a basic check of the contract fails, it ends there.
+
+With --chaos, it draws random plans instead, as "oversell chaos" does, and --for says for how long.
 
 One word after -- is a line for the shell. More words are a program and its arguments.
 
@@ -45,7 +49,8 @@ func judgeCommand() *cobra.Command {
 		Short: "Put a lock of your own on trial: its contract, and every hazard that applies",
 		Long:  judgeLong,
 		Example: `  oversell judge -- python3 adapters/examples/lock.py
-  oversell judge --hazard pause,crash --seeds 5 --html verdict.html -- java -jar my-lock.jar`,
+  oversell judge --hazard pause,crash --seeds 5 --html verdict.html -- java -jar my-lock.jar
+  oversell judge --chaos --for 5m -- python3 adapters/examples/lock.py`,
 		Args: afterDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -60,8 +65,10 @@ func judgeCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&flags.drawn, "chaos", false, "draw random plans of moves and faults instead")
+	flags.chaos.addCampaign(f)
 	f.StringSliceVar(&flags.hazards, "hazard", nil, "only these `HAZARDS`, separated by commas; load is one of them (default: all that apply)")
-	f.Int64Var(&flags.judge.Seed, "seed", 1, "draws the replicas")
+	f.Int64Var(&flags.judge.Seed, "seed", 1, "draws the replicas, or the first plan")
 	f.IntVar(&flags.judge.Seeds, "seeds", 1, "number of rounds; each has the next seed")
 	f.IntVar(&flags.replicas, "replicas", 3, "number of replicas, 3 to 50")
 	f.StringVar(&flags.store, "keep", "", "store results and recordings in `FOLDER`; runs that it already has are skipped")
@@ -93,10 +100,25 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 	if err := trial.KnownHazards(f.hazards); err != nil {
 		return err
 	}
+	if err := f.chaos.checkCampaign(); err != nil {
+		return err
+	}
 	if f.judge.Lock, err = trial.Greet(ctx, args...); err != nil {
 		return err
 	}
 	return f.judge.Select(f.hazards)
+}
+
+// campaign returns the random plans for the lock, without its fence and with it.
+func (f *judgeFlags) campaign() *chaosFlags {
+	c, card := &f.chaos, experiment.Card{Card: f.judge.Lock.Hello.Card()}
+	c.campaign.Seed, c.campaign.Adapter = f.judge.Seed, f.judge.Lock.Command
+	c.files, c.command = f.files, f.judge.Command
+	c.campaign.Subjects = []experiment.Subject{{Card: card}}
+	if card.Fenced {
+		c.campaign.Subjects = append(c.campaign.Subjects, experiment.Subject{Card: card, Fenced: true})
+	}
+	return c
 }
 
 func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
@@ -110,6 +132,9 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	if f.quiet {
 		errOut = io.Discard
+	}
+	if f.drawn {
+		return errors.Join(f.campaign().conduct(ctx, lab, out, errOut), lab.Close())
 	}
 	w := newTrialWatcher(f.files.textOutput(out, errOut), errOut)
 	v, err := try(ctx, &f.judge, lab, store, w)

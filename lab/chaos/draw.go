@@ -10,21 +10,35 @@ import (
 
 // Lock is what a draw must know about a lock.
 type Lock struct {
-	Name    string     // draws of other locks do not depend on this one's
-	Steps   []api.Step // at which its requests can stop
+	Name    string     // the draws of other locks do not depend on this one's
+	Steps   []api.Step // at which its requests can stop, in their order
 	Faults  []Verb     // that apply to it
 	Servers int        // of its lock
-	Locker  bool
+	Locker  bool       // a request may acquire it twice
+	Expires bool       // its lease ends although its holder lives
 }
 
-// drawing is a plan while it is drawn. It follows the state of clients and faults as far as the moves tell.
+// drawing is a plan while it is drawn. It guesses the state of the requests and the lock, so that few moves are in
+// vain. A wrong guess does no harm: a move that is impossible is skipped.
 type drawing struct {
 	Lock
 	*rand.Rand
-	plan    Plan
-	weights map[Verb]int // of the verbs that this plan uses
-	begun   [Clients]bool
-	lasting map[Move]bool // the moves that heal what lasts
+	plan     Plan
+	weights  map[Verb]int // of the verbs that this plan uses
+	used     map[Verb]int
+	requests [Clients]request
+	holder   int   // or nobody
+	queue    []int // clients that wait for the lock
+	lasting  map[Move]bool
+}
+
+const nobody = -1
+
+// request is the guess about a client's request.
+type request struct {
+	running bool
+	at      int // the number of the step in Steps at which it stops; len(Steps) means nowhere
+	stopped bool
 }
 
 // Draw returns the plan of a seed. The same seed and lock give the same plan.
@@ -33,79 +47,74 @@ func Draw(seed int64, lock Lock) Plan {
 	_, _ = hash.Write([]byte(lock.Name))
 	d := &drawing{
 		Lock: lock, Rand: rand.New(rand.NewPCG(uint64(seed), hash.Sum64())), //nolint:gosec // not a secret
-		lasting: map[Move]bool{},
+		lasting: map[Move]bool{}, used: map[Verb]int{}, holder: nobody,
 	}
 	d.weigh()
-	for length := 4 + d.IntN(8); len(d.plan) < length; {
-		d.add(d.next())
+	for length := 5 + d.IntN(7); len(d.plan) < length; {
+		m := d.next()
+		d.plan, d.used[m.Do] = append(d.plan, m), d.used[m.Do]+1
+		d.guess(m)
 	}
 	return d.plan
 }
 
 // weigh draws how often each move comes, and which faults: none, one or two kinds.
 func (d *drawing) weigh() {
-	d.weights = map[Verb]int{Sells: 4 + d.IntN(4), Resumes: 2 + d.IntN(5), Passes: d.IntN(3), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
+	d.weights = map[Verb]int{Sells: 4 + d.IntN(4), Resumes: 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
 	kinds := slices.Clone(d.Faults)
 	d.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, v := range kinds[:min(len(kinds), []int{0, 1, 1, 1, 2, 2}[d.IntN(6)])] {
-		d.weights[v] = 2 + d.IntN(4)
+		d.weights[v] = 3 + d.IntN(5)
 	}
 }
 
-// next draws one of the moves that are possible now.
+// next draws one of the moves that have an effect now, as far as the guess goes.
 func (d *drawing) next() Move {
 	var possible []Move
-	for client := range Clients {
-		if !d.begun[client] {
-			possible = d.consider(possible, Move{Do: Sells, Client: client})
-			continue
-		}
-		for _, v := range append([]Verb{Resumes, Cancels}, Faults()...) {
-			if !v.OnServer() {
-				possible = d.consider(possible, Move{Do: v, Client: client})
+	consider := func(m Move, most int) {
+		if d.used[m.Do] < most && !d.lasting[Move{Do: Heals, Of: m.Do, Client: m.Client}] {
+			for range d.weights[m.Do] {
+				possible = append(possible, m)
 			}
 		}
 	}
-	for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Jumps} {
-		if len(d.plan) > 0 {
-			possible = d.consider(possible, Move{Do: v})
-		}
-	}
-	// A command is held back, or its answer lost, before it is sent: also for a client that begins next.
-	for client := range Clients {
-		for _, v := range []Verb{Holds, Loses} {
-			if !d.begun[client] {
-				possible = d.consider(possible, Move{Do: v, Client: client})
+	const any, twice = 100, 2
+	for client, r := range d.requests {
+		gone := d.lasting[Move{Do: Heals, Of: Freezes, Client: client}] || d.lasting[Move{Do: Heals, Of: Dies, Client: client}]
+		switch {
+		case gone:
+		case !r.running:
+			consider(Move{Do: Sells, Client: client}, any)
+			consider(Move{Do: Holds, Client: client}, twice) // its next request is struck
+			consider(Move{Do: Loses, Client: client}, twice)
+		default:
+			if r.stopped {
+				consider(Move{Do: Resumes, Client: client}, any)
+			}
+			consider(Move{Do: Cancels, Client: client}, twice)
+			for _, v := range Faults() {
+				if !v.OnServer() {
+					consider(Move{Do: v, Client: client}, twice)
+				}
 			}
 		}
 	}
-	for _, m := range d.heals() {
-		possible = d.consider(possible, m)
+	if d.holder != nobody || len(d.queue) > 0 {
+		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Jumps} {
+			consider(Move{Do: v}, twice)
+		}
 	}
-	return d.detailed(possible[d.IntN(len(possible))])
-}
-
-// heals returns the moves that heal what lasts, in a fixed order.
-func (d *drawing) heals() (all []Move) {
-	for _, v := range Faults() {
+	for _, v := range Faults() { // in a fixed order
 		for client := range Clients {
 			if m := (Move{Do: Heals, Of: v, Client: client}); d.lasting[m] {
-				all = append(all, m)
+				consider(m, any)
 			}
 		}
 	}
-	return all
-}
-
-// consider appends a move as often as its verb weighs, unless its fault lasts already.
-func (d *drawing) consider(possible []Move, m Move) []Move {
-	if d.lasting[Move{Do: Heals, Of: m.Do, Client: m.Client}] {
-		return possible
+	if len(possible) == 0 { // all processes are gone
+		return Move{Do: Passes}
 	}
-	for range d.weights[m.Do] {
-		possible = append(possible, m)
-	}
-	return possible
+	return d.detailed(possible[d.IntN(len(possible))])
 }
 
 func (d *drawing) detailed(m Move) Move {
@@ -116,8 +125,8 @@ func (d *drawing) detailed(m Move) Move {
 		}
 		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(12) == 0
 	case Resumes:
-		if d.IntN(2) == 0 {
-			m.At = d.Steps[d.IntN(len(d.Steps))]
+		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
+			m.At = later[d.IntN(len(later))]
 		}
 	case Holds, Loses:
 		m.Nth = 1 + d.IntN(3)
@@ -127,18 +136,48 @@ func (d *drawing) detailed(m Move) Move {
 	return m
 }
 
-func (d *drawing) add(m Move) {
-	d.plan = append(d.plan, m)
-	switch {
-	case m.Do == Sells:
-		d.begun[m.Client] = true
-	case m.Do == Resumes && m.At == "", m.Do == Dies, m.Do == Cancels:
-		d.begun[m.Client] = false // as far as the plan tells: it may still wait for the lock
-	case m.Do == Heals:
+// guess follows the effect of a move on the requests, the lock and the faults.
+func (d *drawing) guess(m Move) {
+	r := &d.requests[m.Client]
+	switch m.Do {
+	case Sells, Resumes:
+		*r = request{running: true, at: len(d.Steps)}
+		if m.At != "" {
+			r.at = slices.Index(d.Steps, m.At)
+		}
+		if m.Do == Sells {
+			d.queue = append(d.queue, m.Client)
+		} else {
+			d.goesOn(m.Client)
+		}
+	case Dies, Cancels:
+		d.queue = slices.DeleteFunc(d.queue, func(c int) bool { return c == m.Client })
+		r.running = m.Do == Cancels && r.stopped
+	case Passes, Deletes, Crashes, Restarts, Jumps:
+		if m.Do != Passes || d.Expires || len(d.lasting) > 0 {
+			d.holder = nobody
+		}
+	case Heals:
 		m.Nth = 0
 		delete(d.lasting, m)
 	}
 	if m.Do.Lasts() {
 		d.lasting[Move{Do: Heals, Of: m.Do, Client: m.Client}] = true
+	}
+	for d.holder == nobody && len(d.queue) > 0 {
+		d.holder, d.queue = d.queue[0], d.queue[1:]
+		d.goesOn(d.holder)
+	}
+}
+
+// goesOn lets a request stop at its step, or end.
+func (d *drawing) goesOn(client int) {
+	r := &d.requests[client]
+	if r.stopped = r.at < len(d.Steps); r.stopped {
+		return
+	}
+	r.running = false
+	if d.holder == client {
+		d.holder = nobody
 	}
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,34 +15,28 @@ const Chaos = "chaos"
 // Drawn is what a random plan has shown of one strategy.
 type Drawn struct {
 	Result
-	Plan     chaos.Plan
+	Moves    chaos.Plan
 	Coverage chaos.Coverage
-	// Named is the hazard that the plan is, if the card says that this one breaks the strategy. Then the finding is no news.
+	// Named is the hazard that the plan is, if the card says that this one breaks the strategy. Then the finding is no
+	// news, and the claim of the Result is Breaks. Otherwise it is Protects: a card names all that breaks its strategy.
 	Named string
-}
-
-// Repeat returns the command that carries the plan out again.
-func (d Drawn) Repeat() string {
-	plan := fmt.Sprintf(" --plan '%s'", d.Plan)
-	if d.Adapter != "" {
-		return "oversell judge --chaos" + plan + " -- " + d.Adapter
-	}
-	return "oversell chaos " + d.Name() + plan
 }
 
 // LockOf returns what package chaos must know to draw plans for a strategy.
 func (bed *Testbed) LockOf(s Subject) chaos.Lock {
-	steps := []api.Step{api.Asked, api.Granted, api.Read, api.Read, api.Writing, api.Writing, api.Written}
-	if s.Card.CriticalStep != "" {
-		steps = append(steps, s.Card.CriticalStep)
-	}
-	for _, b := range s.Card.Breaks {
-		if b.At != "" {
+	steps := []api.Step{api.Asked}
+	for _, b := range s.Card.Breaks { // at a step of its own, before the grant or in the critical section
+		if b.At != "" && chaos.PhaseAfter(b.At) == chaos.Wait {
 			steps = append(steps, b.At)
 		}
 	}
+	if at := s.Card.CriticalStep; at != "" && chaos.PhaseAfter(at) == chaos.Wait {
+		steps = append(steps, at)
+	}
+	steps = append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker,
+		Expires: s.Card.Lease && !s.Card.Renews,
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *Survey) knows(d Drawn) bool {
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
 // drawn, stays as it is.
 func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, w CampaignWatcher) (f Finding, err error) {
-	f = Finding{Drawn: d, First: d.Plan}
+	f = Finding{Drawn: d, First: d.Moves}
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {
 		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
@@ -138,8 +138,8 @@ func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, 
 	if c.Plan != nil {
 		return f, nil
 	}
-	if f.Tries = again(d.Plan, tries); f.Tries > 0 {
-		chaos.Shrink(d.Plan, func(p chaos.Plan) bool { return again(p, 2) > 0 })
+	if f.Tries = again(d.Moves, tries); f.Tries > 0 {
+		chaos.Shrink(d.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
 	}
 	return f, err
 }

@@ -33,8 +33,8 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	if err != nil {
 		return d, err
 	}
-	d = Drawn{Plan: p, Coverage: c.coverage, Result: Result{
-		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: seed, MySQL: bed.mysql,
+	d = Drawn{Moves: p, Coverage: c.coverage, Result: Result{
+		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: seed, Claim: Protects, MySQL: bed.mysql, Plan: p.String(),
 		Recording: s.Card.Leased(history.Recording{Start: bed.rec.start, Stock: plenty, Ops: c.ops, Events: bed.rec.eventsOf(s.key()), Spans: c.spans}),
 	}}
 	stock := check.Stock(c.ops, plenty, left)
@@ -43,7 +43,9 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	d.Verdict, d.Invariant, d.Why = found.verdict, found.invariant, api.Joined(d.Counts(), found.why)
 	d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
 	if d.Verdict.Failed() {
-		d.Named = claimedHazard(s, p)
+		if d.Named = claimedHazard(s, p); d.Named != "" {
+			d.Claim = Breaks
+		}
 	}
 	return d, nil
 }

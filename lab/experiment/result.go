@@ -50,6 +50,8 @@ type Result struct {
 	MySQL string `json:"mysql,omitempty"`
 	// Adapter is the command of the lock, if the strategy is an adapter.
 	Adapter string `json:"adapter,omitempty"`
+	// Plan has the moves of a random plan, for the hazard chaos.
+	Plan string `json:"plan,omitempty"`
 	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
 	Recording history.Recording `json:"-"`
@@ -107,8 +109,14 @@ func (r Result) Command() string { return r.command("") }
 func (r Result) Repeat() string { return r.command(" --seed " + strconv.FormatInt(r.Seed, 10)) }
 
 func (r Result) command(seed string) string {
-	if r.Adapter != "" {
+	switch {
+	case r.Plan != "" && r.Adapter != "":
+		return "oversell judge --chaos --plan '" + r.Plan + "' -- " + r.Adapter
+	case r.Plan != "":
+		return "oversell chaos " + r.Name() + " --plan '" + r.Plan + "'"
+	case r.Adapter != "":
 		return "oversell judge --hazard " + r.Hazard + seed + " -- " + r.Adapter
+	default:
+		return "oversell break " + r.Hazard + " " + r.Name() + seed
 	}
-	return "oversell break " + r.Hazard + " " + r.Name() + seed
 }

@@ -18,7 +18,7 @@ func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lan
 	sign := f.Verdict.Sign()
 	_, _ = fmt.Fprintln(w, screen.Paint(sign, fmt.Sprintf("%s %s: %s, %s", sign, f.Name(), f.Verdict.In(lang), f.Invariant)))
 	say(2, "  "+f.Why.In(lang))
-	for i, m := range f.Plan {
+	for i, m := range f.Moves {
 		say(6, fmt.Sprintf("  %2d. %s", i+1, m.Words().In(lang)))
 	}
 	say(2, "  "+about(f).In(lang))

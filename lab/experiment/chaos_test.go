@@ -1,0 +1,82 @@
+package experiment
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+)
+
+// TestPlans carries out plans whose effect is known.
+func TestPlans(t *testing.T) {
+	const latePause = "A sells at writing, A freezes, passes, B sells at read, A heals freezes, A resumes, B resumes"
+	tests := []struct {
+		strategy, plan string
+		fenced         bool
+		verdict        api.Verdict
+		invariant      string
+		named          string
+	}{
+		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
+		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
+		{"redis", latePause, true, api.Safe, "", ""},
+		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},
+		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
+	}
+	bed := open(t)
+	for _, tt := range tests {
+		t.Run(tt.strategy+" "+tt.plan, func(t *testing.T) {
+			d := carryOut(t, bed, subject(t, bed, tt.strategy, tt.fenced), tt.plan)
+			if d.Verdict != tt.verdict || d.Invariant != tt.invariant || d.Named != tt.named {
+				t.Errorf("%s, %q, named %q; %s", d.Verdict, d.Invariant, d.Named, d.Why.EN)
+			}
+			if n := d.Coverage[chaos.Freezes]; tt.plan == latePause && (n.Landed != 1 || n.In[chaos.Write] != 1) {
+				t.Errorf("the freeze: %+v", n)
+			}
+		})
+	}
+}
+
+func subject(t *testing.T, bed *Testbed, strategy string, fenced bool) Subject {
+	t.Helper()
+	i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == strategy })
+	return Subject{Card: bed.cards[i], Fenced: fenced}
+}
+
+func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
+	t.Helper()
+	p, err := chaos.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := bed.CarryOut(t.Context(), s, p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestCampaign lets plans contradict a card that claims too much, and checks that the finding is short.
+func TestCampaign(t *testing.T) {
+	bed := open(t)
+	s := subject(t, bed, "none", false)
+	s.Card.Safe, s.Card.Breaks = true, nil
+	all, err := Campaign{Subjects: []Subject{s}, For: 5 * time.Minute, Seed: 1}.Conduct(t.Context(), bed, unwatched{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !all[0].Contradicted() {
+		t.Fatalf("%d plans found nothing", all[0].Plans)
+	}
+	if f := all[0].Findings[0]; len(f.Moves) > 4 || f.Tries == 0 || f.Invariant == "" || f.Claim != Protects {
+		t.Errorf("%d tries, %s %q, shrunk to %s", f.Tries, f.Verdict, f.Invariant, f.Moves)
+	}
+}
+
+type unwatched struct{}
+
+func (unwatched) Ran(*Survey, Drawn, time.Duration) {}
+func (unwatched) Shrinking(*Survey, chaos.Plan)     {}
+func (unwatched) Found(*Survey, Finding)            {}
