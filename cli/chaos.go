@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
@@ -149,7 +148,7 @@ func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.W
 		switch {
 		case s.Contradicted():
 			status = 1
-		case s.Verdict() == api.Inconclusive && f.plan == "":
+		case s.Inconclusive() && f.plan == "":
 			status = max(status, 2)
 		}
 	}

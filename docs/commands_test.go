@@ -125,6 +125,7 @@ func runners() map[string]runner {
 		"bin/oversell break pause redis for-update --seeds 20": slow,
 		"bin/oversell break crash":                             slow,
 		"bin/oversell break percentiles redis":                 slow,
+		"bin/oversell chaos redis zk --for 10m":                slow,
 		"bin/oversell step none":                               quick,
 		"bin/oversell step redis-lua --keys 'aaaa bb'":         quick,
 		"bin/oversell step mutex --solution":                   quick,

@@ -61,36 +61,48 @@ func (bed *Testbed) lockServers(c Card) (servers []*rig.Server) {
 	return servers
 }
 
-// hazardsOf returns the hazards that the faults of a verb belong to, the more special ones first.
-func hazardsOf(v chaos.Verb) []string {
-	return map[chaos.Verb][]string{
-		chaos.Freezes:    {"pause-at-read", "pause", "starved"},
-		chaos.Dies:       {"crash", "crash-between", "write-behind"},
-		chaos.Cut:        {"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session", "missed-release"},
-		chaos.Slow:       {"late-answer"},
-		chaos.Holds:      {"late-release", "late-acquire", "crash-between", "cutoff"},
-		chaos.Loses:      {"lost-reply", "release-reply", "renewal-reply"},
-		chaos.Disconnect: {"waiter-reset", "session-expiry", "cutoff"},
-		chaos.Deletes:    {"operator-at-write", "operator"},
-		chaos.Crashes:    {"failover", "bare-majority", "minority-loss", "restart", "database-down", "write-behind", "operator-at-write"},
-		chaos.Restarts:   {"restart", "failover", "bare-majority", "database-down", "write-behind", "operator-at-write"},
-		chaos.Jumps:      {"clock-jump"},
-		chaos.Passes:     {"overrun", "foreign-unlock"},
+// explanation lists hazards that explain a finding, the more special ones first.
+type explanation struct {
+	losing   []string // hazards by which an update is lost, or two requests hold the lock
+	stalling []string // those by which the lock is not granted any more
+}
+
+func explanationOf(v chaos.Verb) explanation {
+	lost := []string{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
+	return map[chaos.Verb]explanation{
+		chaos.Freezes:    {losing: []string{"pause-at-read", "pause", "starved"}},
+		chaos.Dies:       {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
+		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}},
+		chaos.Slow:       {stalling: []string{"late-answer"}},
+		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "missed-release"}},
+		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply", "renewal-reply"}},
+		chaos.Disconnect: {[]string{"session-expiry", "waiter-session"}, []string{"waiter-reset", "lost-reply", "missed-release"}},
+		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},
+		chaos.Crashes:    {lost, []string{"minority-loss", "restart", "database-down", "failover"}},
+		chaos.Restarts:   {lost, []string{"restart", "database-down", "failover"}},
+		chaos.Jumps:      {losing: []string{"clock-jump"}},
+		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}},
 	}[v]
 }
 
-// claimedHazard returns the hazard that a plan is, if the card says that it breaks the strategy.
-func claimedHazard(s Subject, p chaos.Plan) string {
+// claimedHazard returns the hazard that a plan is, if the card says that it breaks the strategy in the way of the finding.
+func claimedHazard(s Subject, p chaos.Plan, found Result) string {
+	stalls := found.Invariant == Progress
 	var candidates []string
 	for _, v := range append(chaos.Faults(), chaos.Passes) {
-		if p.Has(v) {
-			candidates = append(candidates, hazardsOf(v)...)
+		switch {
+		case !p.Has(v):
+		case stalls:
+			candidates = append(candidates, explanationOf(v).stalling...)
+		default:
+			candidates = append(candidates, explanationOf(v).losing...)
 		}
 	}
-	if slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Nested }) {
+	nested := func(m chaos.Move) bool { return m.Nested }
+	if stalls && slices.ContainsFunc(p, nested) {
 		candidates = append(candidates, "nesting")
 	}
-	if !s.Card.Safe {
+	if !stalls && !s.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
 	for _, hazard := range candidates {

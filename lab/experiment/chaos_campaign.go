@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"oversell/api"
 	"oversell/lab/chaos"
 )
 
@@ -25,10 +24,12 @@ type Survey struct {
 	Plans    int
 	Coverage chaos.Coverage
 	Findings []Finding
-	// Again counts the plans that failed by a hazard that the card names, and that another finding has shown already.
-	Again map[string]int
+	// Again counts the plans that failed by a hazard that the card names, and that an earlier plan has shown.
+	Again int
 	// Missing are the faults that apply, and never landed.
 	Missing []chaos.Verb
+
+	known []Drawn // the first plan of each hazard that the card names: shrunk at the end, as it is no news
 }
 
 // Finding is a plan that failed, after it was shrunk.
@@ -38,11 +39,10 @@ type Finding struct {
 	Tries int        // until First failed again; 0 means that it never did
 }
 
-// Contradicts reports whether the finding is one that the card does not name.
-func (f Finding) Contradicts() bool { return f.Named == "" }
-
-// Contradicted reports whether a finding is one that the card does not name.
-func (s *Survey) Contradicted() bool { return slices.ContainsFunc(s.Findings, Finding.Contradicts) }
+// Contradicted reports whether the card does not name a finding that failed again. One that never did decides nothing.
+func (s *Survey) Contradicted() bool {
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Named == "" && f.Tries != 0 })
+}
 
 // tries limits the repetitions of a plan that has failed once.
 const tries = 20
@@ -59,7 +59,7 @@ type CampaignWatcher interface {
 // Conduct carries out the campaign. A strategy whose card a finding contradicts gets no more plans.
 func (c Campaign) Conduct(ctx context.Context, bed *Testbed, w CampaignWatcher) (all []*Survey, err error) {
 	for _, s := range c.Subjects {
-		all = append(all, &Survey{Subject: s, Coverage: chaos.Coverage{}, Again: map[string]int{}})
+		all = append(all, &Survey{Subject: s, Coverage: chaos.Coverage{}})
 	}
 	defer func() {
 		for _, s := range all {
@@ -68,13 +68,17 @@ func (c Campaign) Conduct(ctx context.Context, bed *Testbed, w CampaignWatcher) 
 	}()
 	began, left := time.Now(), slices.Clone(all)
 	for seed := c.Seed; len(left) > 0 && (seed == c.Seed || time.Since(began) < c.For); seed++ {
-		for i := 0; i < len(left); i++ {
-			if err := c.once(ctx, bed, left[i], seed, w); err != nil {
-				return all, fmt.Errorf("%s, seed %d: %w", left[i].Subject.Name(), seed, err)
+		for _, s := range left {
+			if err := c.once(ctx, bed, s, seed, w); err != nil {
+				return all, fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), seed, err)
 			}
-			if left[i].Contradicted() {
-				left = slices.Delete(left, i, i+1)
-				i--
+		}
+		left = slices.DeleteFunc(left, (*Survey).Contradicted)
+	}
+	for _, s := range left {
+		for _, d := range s.known {
+			if err := c.shrink(ctx, bed, s, d, w); err != nil {
+				return all, fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), d.Seed, err)
 			}
 		}
 	}
@@ -98,27 +102,20 @@ func (c Campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64,
 	switch {
 	case !d.Verdict.Failed():
 		return nil
-	case s.knows(d):
-		s.Again[d.Named]++
-		return nil
+	case d.Named == "":
+		return c.shrink(ctx, bed, s, d, w)
+	case slices.ContainsFunc(s.known, func(k Drawn) bool { return k.Named == d.Named }):
+		s.Again++
+	default:
+		s.known = append(s.known, d)
 	}
-	f, err := c.shrink(ctx, bed, s, d, w)
-	if err == nil {
-		s.Findings = append(s.Findings, f)
-		w.Found(s, f)
-	}
-	return err
-}
-
-// knows reports whether the survey has a finding of the hazard that the card names for this one.
-func (s *Survey) knows(d Drawn) bool {
-	return d.Named != "" && slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Named == d.Named })
+	return nil
 }
 
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
 // drawn, stays as it is.
-func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, w CampaignWatcher) (f Finding, err error) {
-	f = Finding{Drawn: d, First: d.Moves}
+func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, w CampaignWatcher) (err error) {
+	f := Finding{Drawn: d, First: d.Moves}
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {
 		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
@@ -135,23 +132,20 @@ func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, 
 		}
 		return 0
 	}
-	if c.Plan != nil {
-		return f, nil
+	if f.Tries = 1; c.Plan == nil {
+		f.Tries = again(d.Moves, tries)
 	}
-	if f.Tries = again(d.Moves, tries); f.Tries > 0 {
-		chaos.Shrink(d.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
+	if c.Plan == nil && f.Tries > 0 {
+		chaos.Shrink(f.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
 	}
-	return f, err
+	if err == nil && ctx.Err() == nil {
+		s.Findings = append(s.Findings, f)
+		w.Found(s, f)
+	}
+	return err
 }
 
-// Verdict returns the verdict on the strategy. It is inconclusive if a fault that applies never landed.
-func (s *Survey) Verdict() api.Verdict {
-	switch {
-	case len(s.Findings) > 0:
-		return s.Findings[len(s.Findings)-1].Verdict
-	case len(s.Missing) > 0:
-		return api.Inconclusive
-	default:
-		return api.Safe
-	}
+// Inconclusive reports whether a fault that applies never landed, or a plan failed that never failed again.
+func (s *Survey) Inconclusive() bool {
+	return len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Tries == 0 })
 }

@@ -12,19 +12,26 @@ import (
 	"oversell/lab/history"
 )
 
-// CarryOut carries out a plan on a strategy, with a new product, and judges what was recorded.
+// CarryOut carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
+// those that were possible.
 func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
 	if s.product, err = bed.addProduct(ctx, 0, plenty); err != nil {
 		return d, err
 	}
 	bed.rec.forget()
 	lost, c := bed.rec.lostEvents(), bed.conductor(s)
+	var possible chaos.Plan
 	for _, m := range p {
-		if err := c.do(ctx, m); err != nil {
+		done, err := c.do(ctx, m)
+		if err != nil {
 			_, ended := c.finish(context.WithoutCancel(ctx))
 			return d, errors.Join(err, ended)
 		}
+		if done {
+			possible = append(possible, m)
+		}
 	}
+	p = possible
 	last, err := c.finish(ctx)
 	if err != nil {
 		return d, err
@@ -43,7 +50,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	d.Verdict, d.Invariant, d.Why = found.verdict, found.invariant, api.Joined(d.Counts(), found.why)
 	d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
 	if d.Verdict.Failed() {
-		if d.Named = claimedHazard(s, p); d.Named != "" {
+		if d.Named = claimedHazard(s, p, d.Result); d.Named != "" {
 			d.Claim = Breaks
 		}
 	}

@@ -61,37 +61,39 @@ func (bed *Testbed) conductor(s Subject) *conductor {
 	return c
 }
 
-// do carries out one move. It skips a move that is impossible, such as to resume a request that has ended: so a plan
-// can be shortened at any place.
-func (c *conductor) do(ctx context.Context, m chaos.Move) error {
+// do carries out one move. It skips a move that is impossible, such as to resume a request that has ended, and returns false:
+// so a plan can be shortened at any place.
+func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 	b := c.clients[m.Client]
-	switch {
-	case m.Do == chaos.Passes:
-		return sleep(ctx, 4*Lease/3)
-	case m.Do == chaos.Heals:
-		return c.healFirst(ctx, func(s *struck) bool { return s.Do == m.Of && s.Client == m.Client })
-	case m.Do == chaos.Sells:
-		return c.sell(ctx, b, m)
-	case m.Do == chaos.Resumes:
-		return c.resume(ctx, b, m.At)
-	case m.Do == chaos.Cancels:
-		if b.running() {
+	switch m.Do {
+	case chaos.Passes:
+		return true, sleep(ctx, 4*Lease/3)
+	case chaos.Heals:
+		return c.heal(ctx, m)
+	case chaos.Sells:
+		done = !b.running() && !b.stopped && !b.gone
+		if done {
+			err = c.sell(ctx, b, m)
+		}
+	case chaos.Resumes:
+		done = b.stopped && !b.gone
+		if done {
+			err = c.resume(ctx, b, m.At)
+		}
+	case chaos.Cancels:
+		if done = b.running(); done {
 			b.cancel()
 			<-b.ended
 		}
-		return nil
-	case b.gone && !m.Do.OnServer(), m.Do.Lasts() && slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do == m.Do && s.Client == m.Client }):
-		return nil
+	default:
+		return c.strike(ctx, m)
 	}
-	return c.strike(ctx, m)
+	return done, err
 }
 
 func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
 
 func (c *conductor) sell(ctx context.Context, b *buyer, m chaos.Move) error {
-	if b.running() || b.stopped || b.gone {
-		return nil
-	}
 	c.collect(b)
 	replica := c.bed.replica(b.on)
 	if err := replica.ResumeAll(ctx); err != nil { // an earlier request has not reached its step
@@ -129,9 +131,6 @@ func (c *conductor) collect(b *buyer) {
 }
 
 func (c *conductor) resume(ctx context.Context, b *buyer, at api.Step) error {
-	if !b.stopped || b.gone {
-		return nil
-	}
 	if at != "" {
 		if err := c.bed.stop(ctx, b.on, c.subject, string(at)); err != nil {
 			return err
@@ -177,19 +176,18 @@ func (c *conductor) settle(ctx context.Context, b *buyer) error {
 	return nil
 }
 
-// strike injects a fault, and counts whom it has struck.
-func (c *conductor) strike(ctx context.Context, m chaos.Move) error {
+// strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
+func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	b := c.clients[m.Client]
-	if m.Do == chaos.Holds || m.Do == chaos.Loses {
-		if b.touched {
-			return nil
-		}
-		b.touched = true
+	once := m.Do == chaos.Holds || m.Do == chaos.Loses // in a plan
+	if b.gone && !m.Do.OnServer() || once && b.touched || c.lasts(m.Do, m.Client) >= 0 {
+		return false, nil
 	}
 	f, ok := c.faultOf(m)
 	if !ok {
-		return nil
+		return false, nil
 	}
+	b.touched = b.touched || once
 	count := c.coverage[m.Do]
 	count.Injected++
 	for _, other := range c.clients {
@@ -200,9 +198,8 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) error {
 	c.coverage[m.Do] = count
 	s := &struck{Move: m, fault: f, span: len(c.spans)}
 	c.spans = append(c.spans, history.Span{What: f.Name, Who: f.Target, From: c.bed.since()})
-	var err error
 	if s.heal, err = f.Inject(ctx); err != nil {
-		return fmt.Errorf("%s: %w", m, err)
+		return true, fmt.Errorf("%s: %w", m, err)
 	}
 	if m.Do == chaos.Freezes || m.Do == chaos.Dies {
 		b.gone = true
@@ -212,9 +209,14 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) error {
 	}
 	c.lasting = append(c.lasting, s)
 	if !m.Do.Lasts() && m.Do != chaos.Loses {
-		return c.end(ctx, s)
+		err = c.end(ctx, s)
 	}
-	return nil
+	return true, err
+}
+
+// lasts returns the index of a fault that lasts, or -1.
+func (c *conductor) lasts(v chaos.Verb, client int) int {
+	return slices.IndexFunc(c.lasting, func(s *struck) bool { return s.Do == v && s.Client == client })
 }
 
 // phase returns where a client's request is.
@@ -231,20 +233,17 @@ func (c *conductor) phase(b *buyer) chaos.Phase {
 	return chaos.PhaseAfter(last)
 }
 
-// healFirst heals the oldest fault that match selects, if there is one.
-func (c *conductor) healFirst(ctx context.Context, match func(*struck) bool) error {
-	i := slices.IndexFunc(c.lasting, match)
+// heal heals the fault that a move names, if it lasts.
+func (c *conductor) heal(ctx context.Context, m chaos.Move) (done bool, err error) {
+	i := c.lasts(m.Of, m.Client)
 	if i < 0 {
-		return nil
+		return false, nil
 	}
-	s := c.lasting[i]
-	if err := c.end(ctx, s); err != nil {
-		return err
+	err = c.end(ctx, c.lasting[i])
+	if b := c.clients[m.Client]; err == nil && b.running() && !b.gone && !b.stopped {
+		err = c.settle(ctx, b)
 	}
-	if b := c.clients[s.Client]; b.running() && !b.gone && !b.stopped {
-		return c.settle(ctx, b)
-	}
-	return nil
+	return true, err
 }
 
 // end counts a fault that has landed, and heals it.

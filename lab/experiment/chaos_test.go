@@ -9,8 +9,8 @@ import (
 	"oversell/lab/chaos"
 )
 
-// TestPlans carries out plans whose effect is known.
-func TestPlans(t *testing.T) {
+// TestKnownPlans carries out plans whose effect is known.
+func TestKnownPlans(t *testing.T) {
 	const latePause = "A sells at writing, A freezes, passes, B sells at read, A heals freezes, A resumes, B resumes"
 	tests := []struct {
 		strategy, plan string

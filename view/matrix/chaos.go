@@ -29,7 +29,7 @@ func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lan
 // about says whether the card names the hazard, and whether the plan failed again.
 func about(f experiment.Finding) api.Text {
 	text := api.Textf("The card of %s names no such hazard.", "%s 的卡片没有提到这种危险。", f.Strategy)
-	if !f.Contradicts() {
+	if f.Named != "" {
 		text = api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
 	}
 	repeated := api.Textf("It failed again at try %d; of %d moves, these remain. Repeat it:", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。重复：", f.Tries, len(f.First))
@@ -67,18 +67,14 @@ func SurveyTable(s *experiment.Survey, lang string) terminal.Table {
 func SurveySentence(s *experiment.Survey) api.Text {
 	news, known := 0, 0
 	for _, f := range s.Findings {
-		if f.Contradicts() {
+		if f.Named == "" {
 			news++
 		} else {
 			known++
 		}
 	}
-	again := 0
-	for _, n := range s.Again {
-		again += n
-	}
 	text := api.Textf("%s: %d plans, %d findings that the card does not name, %d that it names (%d more plans showed them again).",
-		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, again)
+		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, s.Again)
 	if len(s.Missing) > 0 {
 		var names []string
 		for _, verb := range s.Missing {
