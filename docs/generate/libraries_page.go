@@ -26,7 +26,7 @@ type judgedLibrary struct {
 	runs []experiment.Result
 }
 
-// judgedLibraries reads what make libraries has stored, sorted by language and id.
+// judgedLibraries reads what make libraries has stored, sorted by servers, language and id.
 func judgedLibraries() (all []judgedLibrary, err error) {
 	files, err := filepath.Glob(filepath.Join(trial.LibraryVerdicts, "*.json"))
 	if err != nil {
@@ -54,12 +54,14 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 		all = append(all, j)
 	}
 	slices.SortFunc(all, func(a, b judgedLibrary) int {
-		return cmp.Or(cmp.Compare(a.Hello.Language, b.Hello.Language), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.servers(), b.servers()), cmp.Compare(a.Hello.Language, b.Hello.Language), cmp.Compare(a.ID, b.ID))
 	})
 	return all, nil
 }
 
-// column is a library in the table of all verdicts, with or without its fencing token.
+func (j judgedLibrary) servers() string { return strings.Join(j.Hello.Backends, ", ") }
+
+// column is a library in the table of verdicts, with or without its fencing token.
 type column struct {
 	judgedLibrary
 	row matrix.Row
@@ -77,26 +79,38 @@ func columns(all []judgedLibrary) (columns []column) {
 	return columns
 }
 
-// writeLibraries prints a list of the libraries, and a table of all verdicts.
+// writeLibraries prints a list of the libraries and a table of their verdicts, for each kind of server.
 func writeLibraries(w io.Writer) error {
 	all, err := judgedLibraries()
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	_, _ = fmt.Fprint(out, "| | id | library | language | servers | contract | seeds |\n|--:|---|---|---|---|---|--:|\n")
-	columns := columns(all)
-	var links string
+	for rest := all; len(rest) > 0; {
+		others := slices.IndexFunc(rest, func(j judgedLibrary) bool { return j.servers() != rest[0].servers() })
+		if others < 0 {
+			others = len(rest)
+		}
+		writeVerdicts(out, columns(rest[:others]))
+		rest = rest[others:]
+	}
+	for _, j := range all {
+		_, _ = fmt.Fprintf(out, "[%s]: libraries/%s.md\n", j.ID, j.ID)
+	}
+	return out.Flush()
+}
+
+// writeVerdicts prints the libraries on the same servers, and their verdicts.
+func writeVerdicts(out io.Writer, columns []column) {
+	_, _ = fmt.Fprintf(out, "### %s\n\n| | id | library | language | contract | seeds | date |\n|--:|---|---|---|---|--:|---|\n", columns[0].servers())
 	var m matrix.Matrix // for the order of the hazards
 	for i, c := range columns {
 		h, name := c.Hello, fmt.Sprintf("[%s]", c.ID)
 		if c.row.Fenced {
 			name += " with the fence"
-		} else {
-			links += fmt.Sprintf("[%s]: libraries/%s.md\n", c.ID, c.ID)
 		}
-		_, _ = fmt.Fprintf(out, "|%d| %s | %s | %s | %s | %d/%d | %d |\n",
-			i+1, name, strings.TrimSpace(h.Library+" "+h.Version), h.Language, strings.Join(h.Backends, ", "), c.Totals.Checks-c.Totals.ChecksFailed, c.Totals.Checks, c.seeds())
+		_, _ = fmt.Fprintf(out, "|%d| %s | %s | %s |%d/%d|%d|%s|\n", i+1, name, strings.TrimSpace(h.Library+" "+h.Version),
+			h.Language, c.Totals.Checks-c.Totals.ChecksFailed, c.Totals.Checks, c.seeds(), c.Date)
 		m.Record(c.Matrix)
 	}
 	_, _ = fmt.Fprint(out, "\n| |")
@@ -111,8 +125,7 @@ func writeLibraries(w io.Writer) error {
 		}
 		_, _ = fmt.Fprintln(out)
 	}
-	_, _ = fmt.Fprintf(out, "\n%s", links)
-	return out.Flush()
+	_, _ = fmt.Fprintln(out)
 }
 
 // letter stands for a verdict in the table. It tells apart what matrix.Sign does not.
