@@ -1,7 +1,7 @@
 // The protocol of docs/adapter.md for locks of JavaScript libraries. A library is a function that
-// makes the lock of one acquire. The lock has the methods acquire(wait, cancelled), release() and,
-// with loss_notice, held(). acquire and release resolve to false if the lock was not acquired, or
-// not held any more. lose(why) sends that the lock was lost.
+// makes the lock of one acquire. The lock has the methods acquire(wait, signal), release() and, with
+// loss_notice, held(). acquire and release resolve to false if the lock was not acquired, or not held
+// any more. A cancel aborts the signal. lose(why) sends that the lock was lost.
 const readline = require("node:readline");
 
 const LEASE = Number(process.env.LEASE_MS ?? 10000);
@@ -13,7 +13,7 @@ async function carryOut(r, newLock, clear) {
   if (r.do === "acquire") {
     const use = uses.get(r.id);
     use.lock = newLock(r, (why) => uses.has(r.id) && say({ id: r.id, answer: "lost", why }));
-    return (await use.lock.acquire(r.wait_ms ?? 0, () => use.cancelled)) ? "granted" : "not_acquired";
+    return (await use.lock.acquire(r.wait_ms ?? 0, use.cancel.signal)) ? "granted" : "not_acquired";
   }
   const use = uses.get(r.of);
   if (!use) return "not_held";
@@ -24,11 +24,11 @@ async function carryOut(r, newLock, clear) {
 
 function begin(r, backend, newLock, clear) {
   if (r.do === "cancel") {
-    if (uses.has(r.of)) uses.get(r.of).cancelled = true;
+    uses.get(r.of)?.cancel.abort();
     return;
   }
   if (!["acquire", "release", "verify", "clear"].includes(r.do)) throw new Error(`unknown request ${r.do}`);
-  if (r.do === "acquire") uses.set(r.id, { cancelled: false });
+  if (r.do === "acquire") uses.set(r.id, { cancel: new AbortController() });
   carryOut(r, newLock, clear).then((answer) => ({ answer }), (why) => ({ answer: "error", backend, why: why.message || String(why) })).then((line) => {
     if (r.do === "acquire" && line.answer !== "granted") uses.delete(r.id);
     say({ id: r.id, ...line });

@@ -1,11 +1,13 @@
-// Redlock (node-redlock) on one Redis, or on the servers of REDLOCK_URLS with the argument 5. The
-// method using renews the lock, and aborts a signal when a renewal fails.
+// Redlock (node-redlock), or its fork with the argument sesamecare, on one Redis, or on the servers of
+// REDLOCK_URLS with the argument 5. The method using renews the lock, and aborts a signal when a
+// renewal fails.
 const { default: Redis } = require("ioredis");
-const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlock");
-const { redlock: version } = require("./package.json").dependencies;
+const { dependencies } = require("./package.json");
 const { LEASE, serve } = require("./adapter");
 
-const five = process.argv[2] === "5";
+const fork = process.argv.includes("sesamecare"), five = process.argv.includes("5");
+const library = fork ? "@sesamecare-oss/redlock" : "redlock";
+const { default: Original, Redlock = Original, ExecutionError, ResourceLockedError } = require(library);
 const urls = (five ? process.env.REDLOCK_URLS : process.env.REDIS_URL) ?? "redis://127.0.0.1:6379/0";
 // Without time-outs, a command on a cut connection would never end. All else is the default.
 const options = { lazyConnect: true, connectTimeout: 1000, commandTimeout: 1000 };
@@ -27,7 +29,7 @@ class Lock {
   }
 
   // acquire calls using with few retries, again and again: using cannot be cancelled.
-  async acquire(wait, cancelled) {
+  async acquire(wait, cancel) {
     const end = performance.now() + wait;
     for (;;) {
       const retryCount = Math.min(4, Math.max(0, Math.floor((end - performance.now()) / retryDelay)));
@@ -37,7 +39,7 @@ class Lock {
       } catch (why) {
         if (!(await refused(why))) throw new Error(await reason(why));
         const left = end - performance.now();
-        if (left <= 0 || cancelled()) return false;
+        if (left <= 0 || cancel.aborted) return false;
         await new Promise((wake) => setTimeout(wake, Math.min(left, retryDelay)));
       }
     }
@@ -85,7 +87,8 @@ async function reason(why) {
 }
 
 serve({
-  library: "redlock", version, document: "https://github.com/mike-marcacci/node-redlock#readme",
+  library, version: dependencies[library],
+  document: fork ? "https://github.com/sesamecare/redlock#readme" : "https://github.com/mike-marcacci/node-redlock#readme",
   backends: [five ? "redlock" : "redis"],
   capabilities: { lease: true, lease_per_request: true, renewal: true, loss_notice: true },
 }, (r, lose) => new Lock(r, lose), (key) => Promise.all(clients.map((client) => client.del("lock:" + key))));
