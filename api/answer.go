@@ -1,5 +1,7 @@
 package api
 
+import "strings"
+
 // Outcome is the word in the service's answer that says how a request ended.
 type Outcome string
 
@@ -128,4 +130,33 @@ type Problem struct {
 	Allowed   string `json:"allowed,omitempty"`
 	// Backend is the backend that caused a 503. In other answers, it is the primitive's backend.
 	Backend string `json:"backend,omitempty"`
+}
+
+// Says says what a primitive has done, or why it did not, with a number that it answered. It is empty for the outcome
+// of another route.
+func (o Outcome) Says(number string) Text {
+	words := map[Outcome]Text{
+		NotAcquired: {EN: "gave up: the maximum wait has passed", ZH: "放弃：超过了最长等待时间"},
+		Mismatch:    {EN: "rejected: the name is in use with another number of permits or members", ZH: "被拒绝：正以另一数目使用"},
+		Upgrade:     {EN: "rejected: a reader cannot become a writer", ZH: "被拒绝：读锁不能升级为写锁"},
+		NotHeld:     {EN: "rejected: this owner does not hold the lock", ZH: "被拒绝：不是锁的持有者"},
+		Expired:     {EN: "too late: the lock has expired", ZH: "太晚了：锁已过期"},
+
+		Held:      {EN: "released", ZH: "已释放"},
+		Opened:    {EN: "the latch is open", ZH: "闭锁已打开"},
+		Counted:   {EN: "counted down, # left", ZH: "倒数一次，还剩 #"},
+		Set:       {EN: "set the barrier", ZH: "设置了屏障"},
+		WasSet:    {EN: "the barrier existed already", ZH: "屏障已经存在"},
+		Passed:    {EN: "passed the barrier", ZH: "通过了屏障"},
+		Removed:   {EN: "removed the barrier", ZH: "移除了屏障"},
+		WasNotSet: {EN: "there was no barrier", ZH: "没有屏障"},
+		Entered:   {EN: "entered with the other members", ZH: "与其他成员一起进入"},
+		Left:      {EN: "left with the other members", ZH: "与其他成员一起离开"},
+		WasRead:   {EN: "read #", ZH: "读到 #"},
+		Changed:   {EN: "changed it to #", ZH: "改成了 #"},
+		Unchanged: {EN: "not changed: it is #", ZH: "没有修改：现在是 #"},
+		Locked:    {EN: "locked, count #", ZH: "已加锁，计数 #"},
+		Unlocked:  {EN: "unlocked, count #", ZH: "已解锁，计数 #"},
+	}
+	return Text{strings.ReplaceAll(words[o].EN, "#", number), strings.ReplaceAll(words[o].ZH, "#", number)}
 }

@@ -212,6 +212,7 @@ type answer struct {
 	Version  int64       `json:"version"`
 	Count    *int64      `json:"count"`
 	LeaseMS  float64     `json:"lease_ms"`
+	rejected bool
 }
 
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
@@ -228,7 +229,7 @@ func (t *primitivesPage) request(streams *streams, v *visitor, a action, query u
 	err := nginx.Call(t.s.lifetime, http.MethodPost, "/test/"+a.Path+"?"+query.Encode(), nil, &got)
 	if rejected := (*api.Error)(nil); errors.As(err, &rejected) && rejected.Problem.Outcome != "" {
 		p := rejected.Problem
-		got, err = answer{Outcome: p.Outcome, Replica: p.Replica, Detail: p.Detail, WaitedMS: p.WaitedMS}, nil
+		got, err = answer{Outcome: p.Outcome, Replica: p.Replica, Detail: p.Detail, WaitedMS: p.WaitedMS, rejected: true}, nil
 	}
 	t.s.hub.Send("primitives", func() []hub.Message {
 		now := time.Now()
@@ -313,35 +314,10 @@ func describe(a answer) (said api.Text, good bool) {
 	if n := cmp.Or(a.After, a.Value, a.Left, a.Count); n != nil {
 		number = strconv.FormatInt(*n, 10)
 	}
-	words := map[api.Outcome]api.Text{
-		api.NotAcquired: {EN: "gave up: the maximum wait has passed", ZH: "放弃：超过了最长等待时间"},
-		api.Mismatch:    {EN: "rejected: the name is in use with another number of permits or members", ZH: "被拒绝：正以另一数目使用"},
-		api.Upgrade:     {EN: "rejected: a reader cannot become a writer", ZH: "被拒绝：读锁不能升级为写锁"},
-		api.NotHeld:     {EN: "rejected: this owner does not hold the lock", ZH: "被拒绝：不是锁的持有者"},
-		api.Expired:     {EN: "too late: the lock has expired", ZH: "太晚了：锁已过期"},
-
-		api.Held:      {EN: "released", ZH: "已释放"},
-		api.Opened:    {EN: "the latch is open", ZH: "闭锁已打开"},
-		api.Counted:   {EN: "counted down, # left", ZH: "倒数一次，还剩 #"},
-		api.Set:       {EN: "set the barrier", ZH: "设置了屏障"},
-		api.WasSet:    {EN: "the barrier existed already", ZH: "屏障已经存在"},
-		api.Passed:    {EN: "passed the barrier", ZH: "通过了屏障"},
-		api.Removed:   {EN: "removed the barrier", ZH: "移除了屏障"},
-		api.WasNotSet: {EN: "there was no barrier", ZH: "没有屏障"},
-		api.Entered:   {EN: "entered with the other members", ZH: "与其他成员一起进入"},
-		api.Left:      {EN: "left with the other members", ZH: "与其他成员一起离开"},
-		api.WasRead:   {EN: "read #", ZH: "读到 #"},
-		api.Changed:   {EN: "changed it to #", ZH: "改成了 #"},
-		api.Unchanged: {EN: "not changed: it is #", ZH: "没有修改：现在是 #"},
-		api.Locked:    {EN: "locked, count #", ZH: "已加锁，计数 #"},
-		api.Unlocked:  {EN: "unlocked, count #", ZH: "已解锁，计数 #"},
+	if said := a.Outcome.Says(number); said.EN != "" {
+		return said, !a.rejected
 	}
-	said, known := words[a.Outcome]
-	if !known {
-		return api.Textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
-	}
-	refused := slices.Contains([]api.Outcome{api.NotAcquired, api.Mismatch, api.Upgrade, api.NotHeld, api.Expired}, a.Outcome)
-	return bilingual(strings.ReplaceAll(said.EN, "#", number), strings.ReplaceAll(said.ZH, "#", number)), !refused
+	return api.Textf("%s: %s", "没有成功（%s）：%s", a.Outcome, a.Detail), false
 }
 
 // Concurrent answers arrive in any order: the newer has a lower latch count or a higher version.

@@ -31,7 +31,7 @@ func TestVisitor(t *testing.T) {
 		{"steps, then the answer", []func(*visitor){steps, reply(held, nil)}, gone, 1, 2},
 		{"no steps", []func(*visitor){reply(held, nil)}, gone, 1, 2},
 		{"the answer, then its steps", []func(*visitor){reply(held, nil), steps}, gone, 1, 2},
-		{"gave up", []func(*visitor){func(v *visitor) { v.stepped("asked", "", at(0)) }, reply(answer{Outcome: "not_acquired"}, nil)}, failed, 3, 0},
+		{"gave up", []func(*visitor){func(v *visitor) { v.stepped("asked", "", at(0)) }, reply(answer{Outcome: "not_acquired", rejected: true}, nil)}, failed, 3, 0},
 		{"no answer", []func(*visitor){reply(answer{}, errors.New("cut"))}, failed, 3, 0},
 	} {
 		v := &visitor{order: order{Action: permit}}
