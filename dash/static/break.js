@@ -1,5 +1,5 @@
 // This script serves the matrix and the pages of its results.
-import { $, $$, T, on } from './dash.js';
+import { $, $$, T, on, stored } from './dash.js';
 
 // Reload the page if there is a newer run than the one that it shows.
 on('newest', runs => {
@@ -7,9 +7,7 @@ on('newest', runs => {
   if (newest && newest !== +result.dataset.run) location.reload();
 });
 // The way back leads to the same part of the matrix, with hidden verdicts if they were hidden.
-$$('[data-matrix]').forEach(link => {
-  try { link.search = sessionStorage.getItem('matrix') ?? ''; } catch { /* the browser forbids storage */ }
-});
+$$('[data-matrix]').forEach(link => { link.search = stored('sessionStorage', 'matrix'); });
 // The visitor who starts a run has asked for its verdict.
 $('#result .go[data-post]')?.addEventListener('click', () => {
   const query = new URLSearchParams(location.search);
@@ -71,9 +69,7 @@ if (matrix) {
   // The server sends only the cells that the filter shows. The filter is in the address, so that it
   // survives a reload, and a change of language.
   let newest;
-  const remember = () => {
-    try { sessionStorage.setItem('matrix', location.search); } catch { /* the browser forbids storage */ }
-  };
+  const remember = () => stored('sessionStorage', 'matrix', location.search);
   remember();
   const refresh = async () => {
     const query = new URLSearchParams([...new FormData(filter)].filter(([, value]) => value));

@@ -4,18 +4,21 @@ export const T = (en, zh) => lang === 'zh' ? zh : en;
 export const $ = (selector, within = document) => within.querySelector(selector);
 export const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// The printed link has the token behind its #. The script stores the token for later visits and
-// removes it from the address, which a projector may show.
-const fromLink = new URLSearchParams(location.hash.slice(1)).get('token');
-// If the browser forbids storage, localStorage throws. The token then lasts as long as the page.
-const own = fromLink || '';
-if (fromLink) {
-  try { localStorage.setItem('lab-token', fromLink); } catch { /* see above */ }
-  history.replaceState(null, '', location.pathname + location.search);
+// stored returns a value that this tab has stored (in sessionStorage) or this browser (in localStorage), after storing
+// a new one. A browser that forbids storage throws: there is no value then.
+export function stored(storage, name, value) {
+  try {
+    if (value !== undefined) window[storage].setItem(name, value);
+    return window[storage].getItem(name) ?? '';
+  } catch { return ''; }
 }
-const token = () => {
-  try { return localStorage.getItem('lab-token') || own; } catch { return own; }
-};
+
+// The printed link has the token behind its #. The script stores the token for later visits and
+// removes it from the address, which a projector may show. Without storage, it lasts as long as the page.
+const fromLink = new URLSearchParams(location.hash.slice(1)).get('token') || undefined;
+if (fromLink) history.replaceState(null, '', location.pathname + location.search);
+const token = () => stored('localStorage', 'lab-token') || fromLink || '';
+stored('localStorage', 'lab-token', fromLink);
 
 function enableButtons() {
   $$('[data-needs-token]').forEach(b => { b.disabled = !token(); });
@@ -63,16 +66,12 @@ export async function post(url, body) {
 // A form with data-keep keeps its values in this tab, for a change of the language or of the page.
 $$('form[data-keep]').forEach(form => {
   const name = 'form-' + form.dataset.keep;
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(name));
-    for (const field of kept ? form.elements : []) {
-      if (field.type === 'checkbox') field.checked = kept.some(([k, v]) => k === field.name && v === field.value);
-      else if (field.name) field.value = kept.find(([k]) => k === field.name)?.[1] ?? field.value;
-    }
-  } catch { /* the browser forbids storage */ }
-  form.addEventListener('change', () => {
-    try { sessionStorage.setItem(name, JSON.stringify([...new FormData(form)])); } catch { /* see above */ }
-  });
+  const kept = JSON.parse(stored('sessionStorage', name) || 'null');
+  for (const field of kept ? form.elements : []) {
+    if (field.type === 'checkbox') field.checked = kept.some(([k, v]) => k === field.name && v === field.value);
+    else if (field.name) field.value = kept.find(([k]) => k === field.name)?.[1] ?? field.value;
+  }
+  form.addEventListener('change', () => stored('sessionStorage', name, JSON.stringify([...new FormData(form)])));
 });
 
 // The key P, or the button, enlarges all pages for a projector.
@@ -83,10 +82,10 @@ const projector = on => {
 };
 const enlarge = () => {
   const on = !document.documentElement.classList.contains('projector');
-  try { localStorage.setItem('projector', on ? 'on' : ''); } catch { /* see above */ }
+  stored('localStorage', 'projector', on ? 'on' : '');
   projector(on);
 };
-try { projector(localStorage.getItem('projector') === 'on'); } catch { projector(false); }
+projector(stored('localStorage', 'projector') === 'on');
 document.addEventListener('keydown', e => {
   if (e.key.toLowerCase() === 'p' && !e.ctrlKey && !e.metaKey && !e.altKey && !e.target.closest('input, select, textarea, [role=grid]')) enlarge();
 });
