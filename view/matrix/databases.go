@@ -97,8 +97,7 @@ func (m Matrix) ClaimedBy(claim func(hazard, strategy string, fenced bool) exper
 
 // Uneven lists the summaries with fewer runs than others: their experiments were interrupted.
 func (m Matrix) Uneven() (lines []string) {
-	runs := 0
-	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
+	runs := m.runs()
 	m.each(func(r Row, hazard string, s Summary) {
 		if s.Runs < runs {
 			lines = append(lines, fmt.Sprintf("%s, %s: %d of %d runs", r.name(), hazard, s.Runs, runs))
@@ -164,7 +163,7 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 	out := bufio.NewWriter(w)
 	runs := 0
 	for _, d := range all.Servers {
-		d.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
+		runs = max(runs, d.runs())
 	}
 	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s.\n\n", runs, all.Date, all.Machine)
 	rows, lines := [][]string{{""}, {"verdicts"}, {"the same as above"}, {"different"}}, ""

@@ -147,6 +147,12 @@ func (m Matrix) Inconclusive() (lines []string) {
 	return lines
 }
 
+// runs returns the highest number of runs of a summary.
+func (m Matrix) runs() (most int) {
+	m.each(func(_ Row, _ string, s Summary) { most = max(most, s.Runs) })
+	return most
+}
+
 func (m Matrix) each(do func(r Row, hazard string, s Summary)) {
 	for _, r := range m.Rows {
 		for _, hazard := range m.Hazards {

@@ -31,10 +31,7 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 	}
 	for _, r := range m.Rows {
 		s := r.Summaries[hazard]
-		word := s.Verdict.In(lang)
-		if s.Verdict.Failed() && s.Failed < s.Runs {
-			word += fmt.Sprintf(" %d/%d", s.Failed, s.Runs)
-		}
+		word := s.Verdict.In(lang) + s.fraction()
 		word += map[string]api.Text{
 			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
 		}[s.agreement()].In(lang)

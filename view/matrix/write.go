@@ -32,9 +32,7 @@ func (m Matrix) WriteJSON(w io.Writer, about About) error {
 // WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
 func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	out := bufio.NewWriter(w)
-	runs := 0
-	m.each(func(_ Row, _ string, s Summary) { runs = max(runs, s.Runs) })
-	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", runs, about.Date, about.Machine, about.Versions)
+	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s; %s.\n", m.runs(), about.Date, about.Machine, about.Versions)
 	for _, group := range append(experiment.Groups(), others) {
 		m.writePart(out, string(group), m.in(group))
 	}
