@@ -1,11 +1,7 @@
 package oversell.adapters;
 
-import java.net.URI;
 import java.time.Duration;
 import java.util.ConcurrentModificationException;
-import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
-import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.support.locks.DistributedLock;
@@ -25,17 +21,7 @@ final class SpringRegistry implements Library {
 
     private synchronized RedisLockRegistry registry() {
         if (registry == null) {
-            URI url = URI.create(Adapter.env("REDIS_URL", "redis://127.0.0.1:6379/0"));
-            var server = new RedisStandaloneConfiguration(url.getHost(), url.getPort());
-            if (url.getUserInfo() != null) {
-                String[] user = url.getUserInfo().split(":", 2);
-                if (!user[0].isEmpty()) server.setUsername(user[0]);
-                server.setPassword(user[1]);
-            }
-            // Without a time-out, a command on a cut connection would take a minute.
-            var factory = new LettuceConnectionFactory(server, LettuceClientConfiguration.builder().commandTimeout(Duration.ofSeconds(1)).build());
-            factory.afterPropertiesSet();
-            factory.start();
+            var factory = Spring.redis();
             redis = new StringRedisTemplate(factory);
             registry = new RedisLockRegistry(factory, "locks", LEASE.toMillis());
         }
