@@ -143,6 +143,9 @@ func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.W
 			err = errors.Join(err, table.Write(text, screen))
 		}
 		for _, finding := range s.Findings {
+			if f.plan != "" {
+				err = errors.Join(err, matrix.WriteEventLog(text, finding.Result, screen, language()))
+			}
 			found = append(found, finding.Result)
 		}
 		switch {

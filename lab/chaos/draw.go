@@ -78,18 +78,18 @@ func (d *drawing) next() Move {
 			}
 		}
 	}
-	const any, twice = 100, 2
+	const often, twice = 100, 2
 	for client, r := range d.requests {
 		gone := d.lasting[Move{Do: Heals, Of: Freezes, Client: client}] || d.lasting[Move{Do: Heals, Of: Dies, Client: client}]
 		switch {
 		case gone:
 		case !r.running:
-			consider(Move{Do: Sells, Client: client}, any)
+			consider(Move{Do: Sells, Client: client}, often)
 			consider(Move{Do: Holds, Client: client}, twice) // its next request is struck
 			consider(Move{Do: Loses, Client: client}, twice)
 		default:
 			if r.stopped {
-				consider(Move{Do: Resumes, Client: client}, any)
+				consider(Move{Do: Resumes, Client: client}, often)
 			}
 			consider(Move{Do: Cancels, Client: client}, twice)
 			for _, v := range Faults() {
@@ -107,7 +107,7 @@ func (d *drawing) next() Move {
 	for _, v := range Faults() { // in a fixed order
 		for client := range Clients {
 			if m := (Move{Do: Heals, Of: v, Client: client}); d.lasting[m] {
-				consider(m, any)
+				consider(m, often)
 			}
 		}
 	}

@@ -47,6 +47,11 @@ func (v Verb) OnServer() bool {
 	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Jumps}, v)
 }
 
+// OnLink reports whether a fault strikes the links from a client to the servers of the lock.
+func (v Verb) OnLink() bool {
+	return slices.Contains([]Verb{Cut, Slow, Holds, Loses, Disconnect}, v)
+}
+
 // Lasts reports whether a fault stays until it is healed.
 func (v Verb) Lasts() bool {
 	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, Jumps}, v)
@@ -66,11 +71,13 @@ type Move struct {
 // Plan is a list of moves. At its end, all faults are healed, all requests go on, and one more client must buy.
 type Plan []Move
 
+const letters = "ABC"
+
 // Clients is the number of clients of a plan: as many as a lab has replicas, one for each.
-const Clients = 3
+const Clients = len(letters)
 
 // Name returns the letter of a client.
-func Name(client int) string { return string(rune('A' + client)) }
+func Name(client int) string { return letters[client : client+1] }
 
 // String returns the move as Parse reads it, such as "A sells at read".
 func (m Move) String() string {
@@ -119,10 +126,10 @@ func Parse(text string) (p Plan, err error) {
 
 func parseMove(words []string) (m Move, err error) {
 	if len(words) > 0 && len(words[0]) == 1 {
-		m.Client = int(words[0][0]) - 'A'
+		m.Client = strings.Index(letters, words[0])
 		words = words[1:]
 	}
-	if len(words) == 0 || m.Client < 0 || m.Client >= Clients {
+	if len(words) == 0 || m.Client < 0 {
 		return m, fmt.Errorf("it must be a client from A to %s and a verb, such as A sells", Name(Clients-1))
 	}
 	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals), m.Do) {

@@ -12,7 +12,7 @@ import (
 
 // LockActs returns the acts on a lock in a recording of one key, each with one permit. A request enters between its
 // steps asked and granted, and leaves between its last step in the critical section and released. Without a release, it
-// leaves at any time after its last step, or never.
+// leaves at any time after its last step, or never. A request that did nothing under the lock is left out.
 //
 // A lease may end when its time is over since asked. A renewed lease may end half its time after a fault of the holder's
 // replica began, since it is renewed after a third. After a fault of a server, any lock may be gone at once, and so may a
@@ -31,8 +31,9 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 	for _, id := range order {
 		all := steps[id]
 		granted := slices.IndexFunc(all, func(e history.Event) bool { return e.Step == string(api.Granted) })
-		if granted < 0 {
-			continue // it may have been granted: then the answer was lost
+		used := func(e history.Event) bool { return e.Step != string(api.Released) }
+		if granted < 0 || !slices.ContainsFunc(all[granted+1:], used) {
+			continue // it may never have been granted, or was granted so late that its lease had ended, which it noticed
 		}
 		owner := id.owner + " on " + id.replica
 		enter := LockOp{Act: Enter, Owner: owner, Permits: 1, Fence: all[granted].Fence, Call: all[0].At, Return: all[granted].At}

@@ -17,8 +17,8 @@ type Drawn struct {
 	Result
 	Moves    chaos.Plan
 	Coverage chaos.Coverage
-	// Named is the hazard that the plan is, if the card says that this one breaks the strategy. Then the finding is no
-	// news, and the claim of the Result is Breaks. Otherwise it is Protects: a card names all that breaks its strategy.
+	// Named is the hazard that the plan is, unless the card says that the strategy survives it: see Result.Claim. Then the
+	// finding is no news.
 	Named string
 }
 
@@ -85,8 +85,9 @@ func explanationOf(v chaos.Verb) explanation {
 	}[v]
 }
 
-// claimedHazard returns the hazard that a plan is, if the card says that it breaks the strategy in the way of the finding.
-func claimedHazard(s Subject, p chaos.Plan, found Result) string {
+// knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
+// If the card says that the strategy survives all that the plan has, the claim is Protects.
+func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Claim) {
 	stalls := found.Invariant == Progress
 	var candidates []string
 	for _, v := range append(chaos.Faults(), chaos.Passes) {
@@ -105,10 +106,12 @@ func claimedHazard(s Subject, p chaos.Plan, found Result) string {
 	if !stalls && !s.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
-	for _, hazard := range candidates {
-		if e, ok := Of(hazard); ok && e.Claim(s.Card, s.Fenced) == Breaks {
-			return hazard
+	for _, claim := range []Claim{Breaks, Silent} {
+		for _, hazard := range candidates {
+			if e, ok := Of(hazard); ok && e.AppliesTo(s.Card) && e.Claim(s.Card, s.Fenced) == claim {
+				return hazard, claim
+			}
 		}
 	}
-	return ""
+	return "", Protects
 }

@@ -50,9 +50,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	d.Verdict, d.Invariant, d.Why = found.verdict, found.invariant, api.Joined(d.Counts(), found.why)
 	d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
 	if d.Verdict.Failed() {
-		if d.Named = claimedHazard(s, p, d.Result); d.Named != "" {
-			d.Claim = Breaks
-		}
+		d.Named, d.Claim = knownHazard(s, p, d.Result)
 	}
 	return d, nil
 }
@@ -72,7 +70,7 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 			return finding{api.Broken, MutualExclusion, locked.Why}
 		}
 	}
-	if fences := check.Fences(rec); fences.Verdict == api.Broken {
+	if fences := check.Fences(rec); c.subject.Fenced && fences.Verdict == api.Broken {
 		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
 	if linear := check.Linear(rec.Ops, rec.Stock); card.Safe && linear.Verdict == api.Broken {

@@ -42,7 +42,7 @@ type buyer struct {
 	cancel  context.CancelFunc
 	ended   chan struct{} // nil before its first request
 	op      history.Op
-	touched bool // a command of it is or was held back, or its answer lost: once in a plan
+	touched bool // a command of it is or was held back, or its answer lost: its links stay as they are until the end
 }
 
 // struck is a fault that lasts.
@@ -179,15 +179,14 @@ func (c *conductor) settle(ctx context.Context, b *buyer) error {
 // strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
 func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	b := c.clients[m.Client]
-	once := m.Do == chaos.Holds || m.Do == chaos.Loses // in a plan
-	if b.gone && !m.Do.OnServer() || once && b.touched || c.lasts(m.Do, m.Client) >= 0 {
+	if b.gone && !m.Do.OnServer() || c.lasts(m.Do, m.Client) >= 0 || m.Do.OnLink() && !c.linksFree(m.Client) {
 		return false, nil
 	}
 	f, ok := c.faultOf(m)
 	if !ok {
 		return false, nil
 	}
-	b.touched = b.touched || once
+	b.touched = b.touched || m.Do == chaos.Holds || m.Do == chaos.Loses
 	count := c.coverage[m.Do]
 	count.Injected++
 	for _, other := range c.clients {
@@ -212,6 +211,11 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 		err = c.end(ctx, s)
 	}
 	return true, err
+}
+
+// linksFree reports whether the links of a client have no fault. A link has one at a time.
+func (c *conductor) linksFree(client int) bool {
+	return !c.clients[client].touched && !slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
 }
 
 // lasts returns the index of a fault that lasts, or -1.
@@ -354,15 +358,16 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		err = errors.Join(err, c.end(ctx, c.lasting[len(c.lasting)-1]))
 	}
 	for i, b := range c.clients {
-		for _, l := range c.links(name(i)) {
-			err = errors.Join(err, l.Restore()) // else a gate would stay
+		if b.touched {
+			err = errors.Join(err, restore(c.links(name(i)))(ctx)) // else a gate would stay
 		}
 		replica := c.bed.replica(i)
 		ready := eventually(ctx, name(i)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 		b.stopped = false
 	}
-	if err = errors.Join(err, c.bed.rec.awaitConnected(ctx)); err != nil {
+	err = errors.Join(err, c.bed.rec.awaitConnected(ctx))
+	if err != nil {
 		return last, err
 	}
 	for _, b := range c.clients {

@@ -7,6 +7,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/rig/rigtest"
 )
 
 // TestKnownPlans carries out plans whose effect is known.
@@ -80,3 +81,26 @@ type unwatched struct{}
 func (unwatched) Ran(*Survey, Drawn, time.Duration) {}
 func (unwatched) Shrinking(*Survey, chaos.Plan)     {}
 func (unwatched) Found(*Survey, Finding)            {}
+
+// TestFencedInRandomPlans draws plans for every lock with a fence, which it uses: no plan may lose an update, or grant a
+// lock that is held.
+func TestFencedInRandomPlans(t *testing.T) {
+	rigtest.Nightly(t, "TestKnownPlans of ./lab/experiment")
+	bed := open(t)
+	var fenced []Subject
+	for _, card := range bed.cards {
+		if card.Fenced {
+			fenced = append(fenced, Subject{Card: card, Fenced: true})
+		}
+	}
+	all, err := Campaign{Subjects: fenced, For: 20 * time.Minute, Seed: time.Now().UnixNano()}.Conduct(t.Context(), bed, unwatched{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		for _, f := range s.Findings {
+			t.Errorf("%s: %s, %s; failed again at try %d; %s", f.Name(), f.Verdict, f.Why.EN, f.Tries, f.Repeat())
+		}
+		t.Logf("%s: %d plans, never landed: %v", s.Subject.Name(), s.Plans, s.Missing)
+	}
+}

@@ -28,9 +28,12 @@ func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lan
 
 // about says whether the card names the hazard, and whether the plan failed again.
 func about(f experiment.Finding) api.Text {
-	text := api.Textf("The card of %s names no such hazard.", "%s 的卡片没有提到这种危险。", f.Strategy)
-	if f.Named != "" {
+	text := api.Textf("The card of %[2]s names no such hazard.%[1]s", "%[2]s 的卡片没有提到这种危险。%[1]s", f.Named, f.Strategy)
+	switch {
+	case f.Named != "" && f.Claim == experiment.Breaks:
 		text = api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
+	case f.Named != "":
+		text = api.Textf("This is the hazard %s, about which the card of %s says nothing.", "这是危险 %s，%s 的卡片没有说明。", f.Named, f.Strategy)
 	}
 	repeated := api.Textf("It failed again at try %d; of %d moves, these remain. Repeat it:", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。重复：", f.Tries, len(f.First))
 	if f.Tries == 0 {
