@@ -89,11 +89,11 @@ func (s *Server) replay(now scene) (all replay) {
 			if move == nil {
 				continue
 			}
-			path := append(slices.Clip(paths[at]), stepper.Client(client))
+			taken := append(slices.Clip(paths[at]), stepper.Client(client))
 			if move.To > at && paths[move.To] == nil {
-				paths[move.To] = path
+				paths[move.To] = taken
 			}
-			entries := g.Log(path)
+			entries := g.Log(taken)
 			drawn.Moves[client] = &replayMove{To: move.To}
 			for _, e := range entries[len(entries)-len(move.Log):] {
 				e.Move = 0
