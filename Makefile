@@ -153,6 +153,14 @@ bench: servers build ## compare our locks with other libraries, and the service 
 	@sh adapters/build.sh java
 	cd bench && $(GO) run .
 
+.PHONY: durability waiters
+durability: servers build ## measure the basic strategies in memory, with fsync, a slow disk and a network: bench/DURABILITY.md
+	@sh lab/rig/servers.sh strace
+	cd bench && $(GO) run . -only durability -rounds 6 -o DURABILITY.md
+
+waiters: servers build ## measure the basic strategies with 10 to 10,000 waiting clients: bench/WAITERS.md
+	cd bench && $(GO) run . -only waiters -rounds 6 -o WAITERS.md
+
 # It needs a quiet machine, and takes half an hour. TIMES=10 makes fewer comparisons.
 .PHONY: compared
 compared: servers build ## check oversell compare: 100 comparisons of a strategy with itself, and 100 with a slower one

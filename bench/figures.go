@@ -22,7 +22,8 @@ const (
 // figures are the results of one measurement.
 type figures struct {
 	measure.Result
-	each float64 // requests to the lock's backend for each grant
+	each   float64 // requests to the lock's backend for each grant
+	memory float64 // resident memory of the replica that has most, in MB; 0 if it was not read
 }
 
 func rate(f figures) float64     { return float64(f.Sold) / f.DurationS }
@@ -33,6 +34,8 @@ func fairness(f figures) float64 { return f.Fairness }
 func each(f figures) float64     { return f.each }
 func retries(f figures) float64  { return float64(f.Retries) / float64(max(1, f.Sold)) }
 func failed(f figures) float64   { return float64(f.Errors) }
+func memory(f figures) float64   { return f.memory }
+func share(f figures) float64    { return f.Load }
 
 func values(all []figures, of func(figures) float64) []float64 {
 	values := make([]float64, len(all))

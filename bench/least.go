@@ -22,11 +22,12 @@ var bounded = []struct {
 	{"MySQL", []string{"db-row", "get-lock"}},
 }
 
-// candidate is a lock under a number of clients. Without clients, it is the round trip to a server.
-type candidate struct {
-	name    string
-	clients int
-}
+// The conditions under which least measures.
+const (
+	alone     = "one client"
+	contended = "all clients"
+	roundTrip = "round trip" // to a server, without a lock
+)
 
 // least compares the rate of a sale under each lock with a bound that no lock on the same server can exceed. A sale alone
 // needs a request to acquire the lock, the two statements, and a request to release the lock. Where clients wait, the next
@@ -39,21 +40,24 @@ func (b *bench) least(ctx context.Context) error {
 		return err
 	}
 	counters := map[string]counter{"Redis": redisRequests, "five Redis": redlockRequests, "ZooKeeper": zooKeeperPackets, "etcd": etcdMessages, "MySQL": mysqlQuestions}
-	statements := candidate{unguarded, 1}
+	statements := candidate{unguarded, alone}
 	all, servers := []candidate{statements}, map[string]string{}
 	for _, s := range bounded {
-		all = append(all, candidate{s.server, 0})
+		all = append(all, candidate{s.server, roundTrip})
 		for _, name := range s.locks {
 			servers[name] = s.server
-			all = append(all, candidate{name, 1}, candidate{name, b.clients})
+			all = append(all, candidate{name, alone}, candidate{name, contended})
 		}
 	}
 	measured, err := inTurn(b, all, func(c candidate) (figures, error) {
-		if c.clients == 0 {
-			return roundTrips(ctx, clients, c.name)
+		some := bench{at: b.at, clients: b.clients, length: b.length}
+		switch c.condition {
+		case roundTrip:
+			return roundTrips(ctx, clients, c.strategy)
+		case alone:
+			some.clients = 1
 		}
-		some := bench{at: b.at, clients: c.clients, length: b.length}
-		return exact(some.withoutHTTP(ctx, c.name, counters[servers[c.name]]))
+		return exact(some.withoutHTTP(ctx, c.strategy, counters[servers[c.strategy]]))
 	})
 	if err != nil {
 		return err
@@ -64,11 +68,14 @@ func (b *bench) least(ctx context.Context) error {
 		"| lock | round trip us | requests, alone | sales /s, alone | of the most | requests, %d wait | sales /s | of the most |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
 		b.clients, ranged(measured[statements], microseconds, 0), b.clients)
 	for _, s := range bounded {
-		trip := measured[candidate{s.server, 0}]
+		trip := measured[candidate{s.server, roundTrip}]
 		for _, name := range s.locks {
 			b.printf("| %s | %s |", name, ranged(trip, microseconds, 0))
-			for _, c := range []struct{ clients, trips int }{{1, 2}, {b.clients, 1}} {
-				m := measured[candidate{name, c.clients}]
+			for _, c := range []struct {
+				condition string
+				trips     int
+			}{{alone, 2}, {contended, 1}} {
+				m := measured[candidate{name, c.condition}]
 				b.printf(" %s | %s | %s |", ranged(m, each, 1), ranged(m, rate, 0), ratio.Of(nearness(m, measured[statements], trip, c.trips)).Text(2))
 			}
 			b.printf("\n")

@@ -5,13 +5,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -37,8 +38,8 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 100, "number of clients that buy at the same time")
 	flag.DurationVar(&b.length, "length", 2*time.Second, "duration of a measurement")
 	only := flag.String("only", "",
-		"measure only these `PARTS`, separated by commas: service, locks, least, shop, waiters, questions, traces")
-	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`, and each measurement to samples.csv beside it; empty means no file")
+		"measure only these `PARTS`, separated by commas: service, locks, least, shop, questions, traces; or durability, waiters, which are not measured without it")
+	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`, and each measurement to a .csv of that name; empty means no file")
 	flag.Parse()
 	if b.rounds < ratio.Fewest {
 		fail(fmt.Errorf("-rounds %d: must be %d or more: fewer values have no 95 %% interval", b.rounds, ratio.Fewest))
@@ -50,7 +51,7 @@ func main() {
 	fail(b.run(ctx, *only))
 	if *file != "" {
 		fail(errors.Join(os.WriteFile(*file, text.Bytes(), 0o644),
-			os.WriteFile(filepath.Join(filepath.Dir(*file), "samples.csv"), b.samples.Bytes(), 0o644)))
+			os.WriteFile(strings.TrimSuffix(*file, ".md")+".csv", b.samples.Bytes(), 0o644)))
 	}
 }
 
@@ -63,6 +64,7 @@ func fail(err error) {
 
 type bench struct {
 	binary  string // the path of oversell, for the replicas
+	rig     *rig.Rig
 	at      rig.Addresses
 	rounds  int
 	clients int
@@ -85,12 +87,13 @@ func (b *bench) chosen(only string) ([]part, error) {
 		{"locks", b.locks},
 		{"least", b.least},
 		{"shop", b.withoutLocks},
-		{"waiters", b.waiters},
 		{"questions", b.questions},
 		{"traces", b.traces},
+		{"durability", b.durability}, // the last two have documents of their own
+		{"waiters", b.waiters},
 	}
 	if only == "" {
-		return all, nil
+		return all[:len(all)-2], nil
 	}
 	var parts []part
 	for name := range strings.SplitSeq(only, ",") {
@@ -118,13 +121,13 @@ func (b *bench) run(ctx context.Context, only string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	b.at = lab.Addresses()
+	b.rig, b.at = lab, lab.Addresses()
 	versions := map[string]string{}
 	backend.Versions(ctx, versions, b.at.MySQL, b.at.Redis, b.at.Zookeeper, b.at.Etcd)
-	b.printf("# Measured\n\nBy `make bench`, %s; %s/%s, %d cores, %s; %s, Redis %s. Lab ready after %.1f s.\n\n",
-		time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
+	b.printf("# Measured\n\nBy `make %s`, %s; %s/%s, %d cores, %s; %s, Redis %s. Lab ready after %.1f s.\n\n",
+		cmp.Or(only, "bench"), time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
 		versions["mysql"], versions["redis"], time.Since(began).Seconds())
-	b.samples.WriteString("part,candidate,round,rate_per_s,p50_ms,p99_ms,requests_per_grant,failed\n")
+	b.samples.WriteString("part,candidate,round,rate_per_s,p50_ms,p99_ms,requests_per_grant,failed,load_share,memory_mb\n")
 	for _, p := range parts {
 		b.part = p.name
 		if err := p.measure(ctx); err != nil {
@@ -136,7 +139,7 @@ func (b *bench) run(ctx context.Context, only string) (err error) {
 
 // lab is the lab of `oversell lab`, on free ports.
 func (b *bench) lab() rig.Config {
-	cfg := rig.FullLab(b.binary, rand.Text())
+	cfg := rig.FullLab(b.binary, cryptorand.Text())
 	cfg.Ports = rig.Ports{}
 	cfg.OnExit = func(e rig.Exit) {
 		fmt.Fprintf(os.Stderr, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
@@ -148,20 +151,20 @@ func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, 
 
 // inTurn measures every candidate once in each round, in random order. Other load on the machine then affects all
 // candidates. A round takes minutes, so it reports each measurement on standard error.
-func inTurn[T comparable](b *bench, candidates []T, measure func(T) (figures, error)) (map[T][]figures, error) {
+func inTurn[T comparable](b *bench, candidates []T, once func(T) (figures, error)) (map[T][]figures, error) {
 	all := map[T][]figures{}
-	order := slices.Clone(candidates)
 	for round := range b.rounds {
-		mathrand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for _, c := range order {
-			f, err := measure(c)
+		for _, i := range rand.Perm(len(candidates)) {
+			c := candidates[i]
+			f, err := once(c)
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d: %v: %.0f a second, p99 %.1f ms\n",
 				round+1, b.rounds, c, rate(f), f.P99MS)
 			all[c] = append(all[c], f)
-			fmt.Fprintf(&b.samples, "%s,%q,%d,%.1f,%.3f,%.3f,%.2f,%d\n", b.part, fmt.Sprint(c), round+1, rate(f), f.P50MS, f.P99MS, f.each, f.Errors)
+			fmt.Fprintf(&b.samples, "%s,%q,%d,%.1f,%.3f,%.3f,%.2f,%d,%.3f,%.1f\n", b.part, fmt.Sprint(c), round+1,
+				rate(f), f.P50MS, f.P99MS, f.each, f.Errors, f.Load, f.memory)
 		}
 	}
 	return all, nil

@@ -46,31 +46,40 @@ func (b *bench) service(ctx context.Context) error {
 			ranged(direct, p99, 1), ranged(service, p99, 1), orDash("%.0f", target.p99))
 	}
 	b.printf("\n")
-	return b.memory(ctx, 80)
+	return b.printMemory(ctx, 80)
 }
 
 var residentMemory = regexp.MustCompile(`(?m)^process_resident_memory_bytes (\S+)`)
 
-// memory prints how much memory each replica uses. The wanted limit is in MB.
-func (b *bench) memory(ctx context.Context, wanted int) error {
+// printMemory prints how much memory each replica uses. The wanted limit is in MB.
+func (b *bench) printMemory(ctx context.Context, wanted int) error {
 	for i, replica := range b.at.Replicas {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
+		mb, err := resident(ctx, replica)
 		if err != nil {
 			return err
 		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(answer.Body)
-		_ = answer.Body.Close()
-		found := residentMemory.FindSubmatch(text)
-		if err != nil || found == nil {
-			return fmt.Errorf("%s/metrics has no resident memory: %w", replica, err)
-		}
-		bytes, _ := strconv.ParseFloat(string(found[1]), 64)
-		b.printf("Replica %d: %.0f MB resident (wanted: under %d).\n", i+1, bytes/1e6, wanted)
+		b.printf("Replica %d: %.0f MB resident (wanted: under %d).\n", i+1, mb, wanted)
 	}
 	b.printf("\n")
 	return nil
+}
+
+// resident returns how much memory a replica uses, in MB.
+func resident(ctx context.Context, replica string) (mb float64, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	found := residentMemory.FindSubmatch(text)
+	if err != nil || found == nil {
+		return 0, fmt.Errorf("%s/metrics has no resident memory: %w", replica, err)
+	}
+	bytes, err := strconv.ParseFloat(string(found[1]), 64)
+	return bytes / 1e6, err
 }

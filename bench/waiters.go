@@ -3,33 +3,84 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"oversell/lab/load"
 )
 
-// waiters compares the rates with few and with many waiting clients, through nginx. The targets are
-// a ratio of 0.85 and 120 MB of memory for each replica.
+// waiters measures how the basic strategies bear ever more waiting clients, through nginx.
 func (b *bench) waiters(ctx context.Context) error {
-	const few, many = 100, 1000
-	b.printf("## A thousand waiters\n\nThrough nginx, for %v each, in random order, %d rounds.\n\n", b.length, b.rounds)
-	b.printf("| strategy | %d clients /s | %d clients /s | ratio | wanted | failed |\n"+
-		"|---|---:|---:|---:|---:|---:|\n", few, many)
-	for _, strategy := range []string{"redis", "zk", "cohort-zk"} {
-		measured, err := inTurn(b, []int{few, many}, func(clients int) (figures, error) {
-			// The wait is long: the last of a thousand clients waits for a thousand sales.
-			return b.forLength(ctx, b.at, load.Plan{Strategy: strategy, Clients: clients, Wait: time.Minute})
-		})
+	g, err := b.measureGrid(ctx, []string{"10", "100", "1000", "10000"}, func(ctx context.Context, c candidate) (f figures, err error) {
+		if err := b.restartReplicas(ctx); err != nil { // their memory is then that of this measurement
+			return f, err
+		}
+		clients, err := strconv.Atoi(c.condition)
 		if err != nil {
-			return fmt.Errorf("%s: %w", strategy, err)
+			return f, err
 		}
-		errors := 0
-		for _, f := range append(measured[few], measured[many]...) {
-			errors += f.Errors
+		f, err = perGrant(ctx, b.at, backendOf(c.strategy), func() (figures, error) {
+			// The wait is long: the last of ten thousand clients waits for ten thousand sales.
+			return b.forLength(ctx, b.at, load.Plan{Strategy: c.strategy, Clients: clients, Wait: time.Minute})
+		})
+		for _, replica := range b.at.Replicas {
+			if err == nil {
+				var mb float64
+				mb, err = resident(ctx, replica)
+				f.memory = max(f.memory, mb)
+			}
 		}
-		b.printf("| %s | %s | %s | %s | 0.85 | %d |\n", strategy, ranged(measured[few], rate, 0),
-			ranged(measured[many], rate, 0), times(measured[many], measured[few], rate), errors)
+		return f, err
+	})
+	if err != nil {
+		return err
 	}
-	b.printf("\n")
-	return b.memory(ctx, 120)
+	b.printf("## Ten to ten thousand waiters\n\nThrough nginx, by the number of clients, all of which wait at the same time; no client "+
+		"begins a request after %v. Random order, %d rounds. Medians; in brackets their 95 %% intervals.\n\n", b.length, b.rounds)
+	g.table("sold /s", g.ranged(rate, 0))
+	g.table("p99 ms", g.ranged(p99, 0))
+	g.table("MB resident of the largest replica", g.ranged(memory, 0))
+	g.table("requests to its backend per sale", g.ranged(each, 1))
+	g.table("failed requests in all", func(c candidate) string { return fmt.Sprint(sum(values(g.measured[c], failed))) })
+	return g.checkLoad()
+}
+
+func sum(all []float64) (total float64) {
+	for _, v := range all {
+		total += v
+	}
+	return total
+}
+
+// backendOf returns the counter of the servers that a strategy needs most: those of its lock, or MySQL without one.
+func backendOf(strategy string) counter {
+	switch {
+	case strategy == "redlock":
+		return redlockRequests
+	case strings.HasPrefix(strategy, "redis"):
+		return redisRequests
+	case slices.Contains([]string{"zk", "cohort-zk"}, strategy):
+		return zooKeeperPackets
+	case strategy == "etcd":
+		return etcdMessages
+	}
+	return mysqlQuestions
+}
+
+// restartReplicas returns when all replicas have restarted and nginx reaches them.
+func (b *bench) restartReplicas(ctx context.Context) error {
+	for _, s := range b.rig.Servers() {
+		if !strings.HasPrefix(s.Name(), "replica-") {
+			continue
+		}
+		if err := s.Stop(ctx); err != nil {
+			return err
+		}
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return b.rig.AwaitReady(ctx)
 }

@@ -101,6 +101,7 @@ func runners() map[string]runner {
 		"bin/oversell run none redis --clients 50":                                                     quick,
 		"bin/oversell run mutex --replicas 1":                                                          quick,
 		"bin/oversell run for-update redis --clients 20 --loops 10 --delay 1ms --fsync":                quick,
+		"bin/oversell run atomic combining --clients 20 --loops 10 --disk 2ms":                         quick,
 		"bin/oversell run atomic":                                                                      quick,
 		"bin/oversell run zk --clients 20 --loops 10 --stock 500 --hold 20ms":                          quick,
 		"bin/oversell run redis --json redis.json --csv redis.csv --hlog redis.hlog --html redis.html": quick,

@@ -49,19 +49,15 @@ func Measure(ctx context.Context, p Plan, a, b Subject, done func(Result)) (Resu
 	result := Result{A: a.Name, B: b.Name, Within: p.Within, Seed: p.Seed}
 	random := rand.New(rand.NewPCG(uint64(p.Seed), 0)) //nolint:gosec // an order, no secret
 	for began := time.Now(); ; {
-		pair := Pair{BFirst: random.IntN(2) == 1}
-		sides := []struct {
-			Subject
-			round *Round
-		}{{a, &pair.A}, {b, &pair.B}}
-		if pair.BFirst {
-			sides[0], sides[1] = sides[1], sides[0]
-		}
-		for _, side := range sides {
-			var err error
-			if *side.round, err = pair.quiet(ctx, p.Quiet, side.Subject); err != nil {
-				return result, fmt.Errorf("%s: %w", side.Name, err)
+		order := random.Perm(2)
+		pair := Pair{BFirst: order[0] == 1}
+		for _, i := range order {
+			subject := [2]Subject{a, b}[i]
+			round, err := pair.quiet(ctx, p.Quiet, subject)
+			if err != nil {
+				return result, fmt.Errorf("%s: %w", subject.Name, err)
 			}
+			*[2]*Round{&pair.A, &pair.B}[i] = round
 		}
 		result.Pairs = append(result.Pairs, pair)
 		result.compute()
