@@ -190,7 +190,7 @@ func runners() map[string]runner {
 		"make scenarios": nightly(" scenarios "), "make interop": nightly(" interop "),
 		"make jmeter": slow, "make jmeter plan=check-lock.jmx strategy=zk threads=50": slow,
 		"make jmeter plan=coupon.jmx guard=none": slow, "make jmeter plan=semaphore.jmx backend=zk": slow,
-		"make bench": slow, "cd bench && go run . -only locks -rounds 6": slow,
+		"make bench": slow, "make durability": slow, "make waiters": slow, "cd bench && go run . -only locks -rounds 6": slow,
 		"cd bench && go run . -only traces -o ''": slow,
 	} {
 		all[command] = r
