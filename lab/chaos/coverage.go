@@ -38,9 +38,9 @@ func PhaseAfter(step api.Step) Phase {
 	}
 }
 
-// Count says how often a fault was injected, how often it was seen to have its effect, and in which phase of a
-// request. Of a fault of a server, each request that runs counts. Renewal counts the faults that lasted longer than the pause
-// between two renewals of a lock that was held.
+// Count says how often a fault was injected, how often it was seen to land, and then in which phase of each request that
+// it struck: of one client, or of all. Renewal counts those that lasted longer than the pause between two renewals of a
+// lock that was held.
 type Count struct {
 	Injected, Landed, Renewal int
 	In                        [phases]int

@@ -51,6 +51,9 @@ type struck struct {
 	fault fault.Fault
 	heal  fault.Heal
 	span  int // its index in spans
+
+	landed bool
+	phases []chaos.Phase // of the requests that it struck
 }
 
 func (bed *Testbed) conductor(s Subject) *conductor {
@@ -65,6 +68,11 @@ func (bed *Testbed) conductor(s Subject) *conductor {
 // so a plan can be shortened at any place.
 func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 	b := c.clients[m.Client]
+	defer func() {
+		for _, s := range c.lasting {
+			c.observe(ctx, s)
+		}
+	}()
 	switch m.Do {
 	case chaos.Passes:
 		return true, sleep(ctx, 4*Lease/3)
@@ -189,13 +197,8 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	b.touched = b.touched || m.Do == chaos.Holds || m.Do == chaos.Loses
 	count := c.coverage[m.Do]
 	count.Injected++
-	for _, other := range c.clients {
-		if other == b && !m.Do.OnServer() || m.Do.OnServer() && other.running() {
-			count.In[c.phase(other)]++
-		}
-	}
 	c.coverage[m.Do] = count
-	s := &struck{Move: m, fault: f, span: len(c.spans)}
+	s := &struck{Move: m, fault: f, span: len(c.spans), phases: c.phases(m)}
 	c.spans = append(c.spans, history.Span{What: f.Name, Who: f.Target, From: c.bed.since()})
 	if s.heal, err = f.Inject(ctx); err != nil {
 		return true, fmt.Errorf("%s: %w", m, err)
@@ -250,19 +253,45 @@ func (c *conductor) heal(ctx context.Context, m chaos.Move) (done bool, err erro
 	return true, err
 }
 
-// end counts a fault that has landed, and heals it.
+// phases returns the phases of the requests that a fault strikes now.
+func (c *conductor) phases(m chaos.Move) (all []chaos.Phase) {
+	for i, b := range c.clients {
+		if i == m.Client || m.Do.OnServer() {
+			all = append(all, c.phase(b))
+		}
+	}
+	return all
+}
+
+// observe counts a fault that has landed. One of links lands at a message, which comes later than the fault.
+func (c *conductor) observe(ctx context.Context, s *struck) {
+	if s.landed || s.fault.Landed(ctx) != nil {
+		return
+	}
+	s.landed = true
+	if s.Do.OnLink() {
+		s.phases = c.phases(s.Move)
+	}
+	count := c.coverage[s.Do]
+	count.Landed++
+	for _, p := range s.phases {
+		count.In[p]++
+	}
+	c.coverage[s.Do] = count
+}
+
+// end ends a fault.
 func (c *conductor) end(ctx context.Context, s *struck) error {
+	c.observe(ctx, s)
 	c.lasting = slices.DeleteFunc(c.lasting, func(other *struck) bool { return other == s })
 	span := &c.spans[s.span]
 	span.To = c.bed.since()
-	count := c.coverage[s.Do]
-	if s.fault.Landed(ctx) == nil {
-		count.Landed++
-		if c.subject.Card.Renews && span.To-span.From > Lease/3 && c.held(span.From) {
-			count.Renewal++
-		}
+	held := slices.ContainsFunc(s.phases, func(p chaos.Phase) bool { return p == chaos.Critical || p == chaos.Write })
+	if s.landed && held && c.subject.Card.Renews && span.To-span.From > Lease/3 {
+		count := c.coverage[s.Do]
+		count.Renewal++
+		c.coverage[s.Do] = count
 	}
-	c.coverage[s.Do] = count
 	if err := s.heal(ctx); err != nil {
 		return fmt.Errorf("heal %s: %w", s.Move, err)
 	}
@@ -270,23 +299,6 @@ func (c *conductor) end(ctx context.Context, s *struck) error {
 		c.clients[s.Client].gone = false
 	}
 	return nil
-}
-
-// held reports whether a request held the lock at a time.
-func (c *conductor) held(at time.Duration) bool {
-	holders := 0
-	for _, e := range c.bed.rec.eventsOf(c.subject.key()) {
-		if e.At > at {
-			break
-		}
-		switch api.Step(e.Step) {
-		case api.Granted:
-			holders++
-		case api.Released:
-			holders--
-		}
-	}
-	return holders > 0
 }
 
 // faultOf returns the fault of a move. ok is false if it cannot strike this strategy.

@@ -23,12 +23,15 @@ func TestKnownPlans(t *testing.T) {
 		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
 		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
 		{"redis", latePause, true, api.Safe, "", ""},
-		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},
+		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"}, // waits for grantBound
 		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
 	}
 	bed := open(t)
 	for _, tt := range tests {
 		t.Run(tt.strategy+" "+tt.plan, func(t *testing.T) {
+			if tt.verdict == api.Stalled {
+				rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment")
+			}
 			d := carryOut(t, bed, subject(t, bed, tt.strategy, tt.fenced), tt.plan)
 			if d.Verdict != tt.verdict || d.Invariant != tt.invariant || d.Named != tt.named {
 				t.Errorf("%s, %q, named %q; %s", d.Verdict, d.Invariant, d.Named, d.Why.EN)
@@ -61,6 +64,7 @@ func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
 
 // TestCampaign lets plans contradict a card that claims too much, and checks that the finding is short.
 func TestCampaign(t *testing.T) {
+	rigtest.Nightly(t, "TestShrink of ./lab/chaos")
 	bed := open(t)
 	s := subject(t, bed, "none", false)
 	s.Card.Safe, s.Card.Breaks = true, nil
