@@ -104,6 +104,11 @@ func (d *drawing) next() Move {
 			consider(Move{Do: v}, twice)
 		}
 	}
+	if d.holder != nobody && d.used[Passes] == 0 && (d.Expires || len(d.lasting) > 0) { // many faults show only later
+		for range 3 {
+			consider(Move{Do: Passes}, twice)
+		}
+	}
 	for _, v := range Faults() { // in a fixed order
 		for client := range Clients {
 			if m := (Move{Do: Heals, Of: v, Client: client}); d.lasting[m] {
@@ -129,7 +134,7 @@ func (d *drawing) detailed(m Move) Move {
 			m.At = later[d.IntN(len(later))]
 		}
 	case Holds, Loses:
-		m.Nth = 1 + d.IntN(3)
+		m.Nth = 1 + d.IntN(4)
 	case Crashes, Restarts, Jumps:
 		m.Nth = 1 + d.IntN(max(1, d.Servers))
 	}

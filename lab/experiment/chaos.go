@@ -46,7 +46,8 @@ func (bed *Testbed) faultsFor(c Card) []chaos.Verb {
 		return []chaos.Verb{chaos.Freezes, chaos.Dies}
 	}
 	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
-		return v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
+		named := v != chaos.Holds && v != chaos.Loses || c.Locker // the commands of other strategies do not name their key
+		return !named || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
 	})
 }
 

@@ -23,7 +23,7 @@ func TestKnownPlans(t *testing.T) {
 		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
 		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
 		{"redis", latePause, true, api.Safe, "", ""},
-		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"}, // waits for grantBound
+		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
 		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
 	}
 	bed := open(t)
