@@ -53,7 +53,7 @@ func chaosCommand() *cobra.Command {
 		Long:  chaosLong,
 		Example: `  oversell chaos redis zk --for 10m
   oversell chaos redis --fenced --seed 7
-  oversell chaos redis --plan 'A sells at writing, A freezes, passes, B sells at read, A heals freezes, B resumes'`,
+  oversell chaos none --plan 'A sells at read, B sells, A resumes'`,
 		ValidArgsFunction: offerStrategies(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.check(args); err != nil {
