@@ -19,9 +19,12 @@ package() { # package NAME VERSION OTHER...: installs a JavaScript library and o
 	npm install --prefix "$folder" --no-package-lock --no-audit --no-fund --loglevel=error "$name" "$@"
 }
 
-python() { # python NAME VERSION: installs a Python library
-	[ -e "bin/incidents/$1-$2" ] && return
-	python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "bin/incidents/$1-$2" "$1==$2"
+python() { # python NAME VERSION OTHER...: installs a Python library and other packages
+	folder=bin/incidents/$1-$2
+	[ -e "$folder" ] && return
+	name=$1==$2
+	shift 2
+	python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" "$name" "$@"
 }
 
 etcd() { # etcd VERSION: builds the programs on etcd with another version of its client than go.mod
@@ -52,4 +55,5 @@ jar org.redisson redisson 4.7.0
 package redlock 4.2.0 ioredis@5.11.1
 package redlock 5.0.0-beta.2 ioredis@5.11.1
 for version in 2.9.1 2.10.6 8.1.0; do python redis "$version"; done
+python sherlock 0.4.1 redis==4.6.0 async-timeout==4.0.3
 etcd 3.7.3
