@@ -175,9 +175,9 @@ func (j judgedLibrary) write(out io.Writer) {
 		strings.TrimSpace(h.Library+" "+h.Version), h.Document, j.Date, j.Machine, j.Versions)
 	_, _ = fmt.Fprint(out, "[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n")
 	for _, o := range j.Contract {
-		if o.Failed != "" {
+		if found := cmp.Or(o.Failed, o.Inconclusive); found != "" {
 			_, _ = fmt.Fprintf(out, "- contract, `%s`: expected: %s. Found: %s.\n",
-				o.Check, o.Claimed, strings.TrimSuffix(oneLine(o.Failed), "."))
+				o.Check, o.Claimed, strings.TrimSuffix(oneLine(found), "."))
 		}
 	}
 	var survived []string
