@@ -292,6 +292,11 @@ func (c *conductor) end(ctx context.Context, s *struck) error {
 		count.Renewal++
 		c.coverage[s.Do] = count
 	}
+	if i := slices.IndexFunc(c.lasting, func(other *struck) bool { return other.Do.OnLink() && other.Client == s.Client }); s.Do == chaos.Dies && i >= 0 {
+		if err := c.end(ctx, c.lasting[i]); err != nil { // a process that is cut off would never be ready
+			return err
+		}
+	}
 	if err := s.heal(ctx); err != nil {
 		return fmt.Errorf("heal %s: %w", s.Move, err)
 	}
