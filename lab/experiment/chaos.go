@@ -76,7 +76,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}},
 		chaos.Slow:       {stalling: []string{"late-answer"}},
 		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "missed-release"}},
-		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply", "renewal-reply"}},
+		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply"}},
 		chaos.Disconnect: {[]string{"session-expiry", "waiter-session"}, []string{"waiter-reset", "lost-reply", "missed-release"}},
 		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},
 		chaos.Crashes:    {lost, []string{"minority-loss", "restart", "database-down", "failover"}},
