@@ -88,7 +88,7 @@ func conditions(r measure.Result, load, share string) []fact {
 		{"load", load},
 	}
 	if share != "" {
-		all = append(all, fact{"its share", "of the cores: " + share})
+		all = append(all, fact{"load took", share + " of the cores"})
 	}
 	if text := lab(r); text != "" {
 		all = append(all, fact{"lab", text})
