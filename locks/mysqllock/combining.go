@@ -21,18 +21,25 @@ import (
 // that arrive during the batch wait, and the first of them leads the next batch. The busier a
 // replica is, the fewer statements a sale costs.
 func Combining(db *gorm.DB) locks.Strategy {
-	return &combining{db: db, ledger: stock.NewLedger(db), queues: map[int64][]*saleRequest{}}
+	return &combining{db: db, ledger: stock.NewLedger(db), patience: 2 * time.Millisecond, queues: map[int64][]*saleRequest{}, batches: map[int64]int{}}
 }
 
 type combining struct {
 	db     *gorm.DB
 	ledger *stock.Ledger
-	mu     sync.Mutex
-	queues map[int64][]*saleRequest // the waiting requests of each product that has a leader
+	// patience is the time for a batch, after which another one may begin. A statement that waits for the disk has freed
+	// the row by then, and InnoDB syncs both statements together.
+	patience time.Duration
+
+	mu      sync.Mutex
+	queues  map[int64][]*saleRequest // the waiting requests of each product that has a leader
+	batches map[int64]int            // the batches of each product that are being sold, at most mostBatches
 }
 
 const (
 	largestBatch = 256
+	// mostBatches limits the connections that one product uses while its row is locked for long.
+	mostBatches = 4
 	// batchTimeout limits the time for the statements of a batch, which no caller can cancel.
 	batchTimeout = 5 * time.Second
 )
@@ -118,7 +125,8 @@ func (s *combining) pass(product int64) {
 // errNoOutcome is the outcome of a request whose leader panicked: its pieces may have been taken.
 var errNoOutcome = errors.New("the batch did not end")
 
-// serve sells for the waiting requests as one batch, and then chooses the next leader, even after a panic.
+// serve sells for the waiting requests as one batch. It chooses the next leader then, even after a panic, or earlier if
+// patience is over.
 func (s *combining) serve(product int64) {
 	runtime.Gosched() // lets other requests join, which saves a fifth of the statements under load
 	s.mu.Lock()
@@ -126,13 +134,26 @@ func (s *combining) serve(product int64) {
 	n := min(len(queue), largestBatch)
 	batch := queue[:n:n]
 	s.queues[product] = queue[n:]
+	s.batches[product]++
+	early := s.batches[product] < mostBatches
 	s.mu.Unlock()
 	for _, w := range batch {
 		w.err = errNoOutcome
 	}
-	defer func() {
+	passOn := sync.OnceFunc(func() {
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.pass(product)
+	})
+	if early {
+		defer time.AfterFunc(s.patience, passOn).Stop()
+	}
+	defer func() {
+		passOn()
+		s.mu.Lock()
+		if s.batches[product]--; s.batches[product] == 0 {
+			delete(s.batches, product)
+		}
 		s.mu.Unlock()
 		for _, w := range batch {
 			close(w.done)

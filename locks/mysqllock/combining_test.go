@@ -33,7 +33,7 @@ func newTestbed(t *testing.T, count int) *testbed {
 	}
 	t.Cleanup(func() { _ = link.Close() })
 	db, held := database(t, ""), database(t, link.Addr())
-	return &testbed{t, db, link, &combining{db: held, ledger: stock.NewLedger(held), queues: map[int64][]*saleRequest{}}, newProduct(t, db, count)}
+	return &testbed{t, db, link, &combining{db: held, ledger: stock.NewLedger(held), patience: time.Hour, queues: map[int64][]*saleRequest{}, batches: map[int64]int{}}, newProduct(t, db, count)}
 }
 
 // sale is the outcome of a request.
@@ -114,6 +114,31 @@ func TestCombining(t *testing.T) {
 	if n := updates(); n != 1 || c.left() != 13 || c.waiting() != 0 || len(c.s.queues) != 0 {
 		t.Errorf("%d statements, %d left, %d wait, %d queues", n, c.left(), c.waiting(), len(c.s.queues))
 	}
+}
+
+// TestCombiningPatience lets further batches begin while the first waits, but not more than mostBatches.
+func TestCombiningPatience(t *testing.T) {
+	c := newTestbed(t, 5)
+	c.s.patience = time.Millisecond
+	var sales [mostBatches]<-chan sale
+	var frees [mostBatches]func()
+	for i := range sales {
+		sales[i], frees[i] = c.lead()
+	}
+	if got := <-c.buy(t.Context(), 1, 50*time.Millisecond); !errors.Is(got.err, locks.ErrNotAcquired) {
+		t.Errorf("one more batch: %+v", got)
+	}
+	for i := len(sales) - 1; i >= 0; i-- {
+		frees[i]()
+		if got := <-sales[i]; got.err != nil || got.Remaining != i+1 {
+			t.Errorf("batch %d: %+v", i, got)
+		}
+	}
+	soon(t, "nothing is left of the batches", func() bool {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		return len(c.s.queues) == 0 && len(c.s.batches) == 0
+	})
 }
 
 // TestCombiningNextLeader lets the request that was chosen as the next leader leave the queue
