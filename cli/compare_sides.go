@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,8 +38,8 @@ func parseSide(text, strategy string) (s side, err error) {
 	case isURL:
 		s.plan.Target = strings.TrimSuffix(text, "/")
 	case strings.Contains(text, "/") && !strings.Contains(text, "?"):
-		s.program = text
-		if info, err := os.Stat(text); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		info, missing := os.Stat(text)
+		if s.program, err = filepath.Abs(text); err != nil || missing != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 			return s, fmt.Errorf("%s is no program of oversell that can be started", text)
 		}
 	default:

@@ -50,13 +50,21 @@ func TestCompare(t *testing.T) {
 
 // TestCompareOthers compares two programs, each in a lab of its own, and two services, and then the files of both.
 func TestCompareOthers(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, built())
+	if err != nil {
+		t.Fatal(err)
+	}
 	rigtest.Nightly(t, "TestCompare of ./cli")
 	t.Parallel()
 	at := rigtest.Start(t, rig.FullLab(built(), token)).Addresses()
 	folder := t.TempDir()
 	few := []string{"--rounds", "6", "--length", "200ms", "--within", "100%", "--limit", "1s", "--clients", "4"}
 	for name, args := range map[string][]string{
-		"programs": {"compare", built(), built(), "--strategy", "atomic"},
+		"programs": {"compare", built(), relative, "--strategy", "atomic"},
 		"services": {"compare", at.Target, at.Replicas[0], "--strategy", "atomic", "--token", token},
 	} {
 		args = append(append(args, few...), "--json", filepath.Join(folder, name+".json"))
