@@ -177,7 +177,7 @@ func (w *chaosWatcher) Ran(s *experiment.Survey, d experiment.Drawn, took time.D
 }
 
 func (w *chaosWatcher) Shrinking(_ *experiment.Survey, p chaos.Plan) {
-	_, _ = fmt.Fprintf(w.progress, "  again, %d moves: %s\n", len(p), p)
+	_, _ = fmt.Fprintf(w.progress, "  again: %s\n", p)
 }
 
 func (w *chaosWatcher) Found(_ *experiment.Survey, f experiment.Finding) {

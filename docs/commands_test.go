@@ -110,7 +110,7 @@ func runners() map[string]runner {
 		"bin/oversell run --all":                                                                       slow,
 		"bin/oversell compare redis redlock --within 10%":                                              slow,
 		"bin/oversell compare redis 'redis?hold=1ms' --json hold.json":                                 slow,
-		"bin/oversell compare bin/old bin/oversell --strategy for-update":                              {file: "cli/compare_test.go", as: `"compare", built(), built(), "--strategy"`},
+		"bin/oversell compare bin/old bin/oversell --strategy for-update":                              {file: "cli/compare_test.go", as: `"compare", built(), relative, "--strategy"`},
 		"bin/oversell run --rolling-restart":                                                           slow,
 		"bin/oversell run redis zk --rolling-restart --loops 10":                                       quick,
 		"bin/oversell run --all --rolling-restart":                                                     slow,
