@@ -111,7 +111,7 @@ func (f *compareFlags) check(set *pflag.FlagSet, args []string) (sides []*side, 
 	if f.load.Length < 100*time.Millisecond || f.load.Length > time.Minute {
 		return nil, fmt.Errorf("--length %v: must be 100ms to 1m", f.load.Length)
 	}
-	if err := f.lab.check(set, f.target); err != nil {
+	if err := f.lab.check(f.target); err != nil {
 		return nil, err
 	}
 	for _, text := range args {

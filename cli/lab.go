@@ -27,7 +27,7 @@ import (
 
 type labFlags struct {
 	json     string
-	replicas int
+	servers  ownLab
 	port     int
 	ports    string
 	login    string
@@ -75,6 +75,9 @@ Other users of the machine cannot use the servers: each has a password, which th
 redis-cli, zkcli and etcdctl know. With --open, ZooKeeper and etcd have none, for programs that
 connect to them without one.
 
+With --fsync, the servers sync each write to the disk before they answer, and with --disk 2ms each sync
+takes 2 ms longer. With --delay 1ms, each answer of a server arrives 1 ms later.
+
 With --lease 30s, locks have the lease of Redisson's watchdog (lockWatchdogTimeout): it is renewed every
 10 s, and the lock of a dead holder is free after 30 s at most. A replica that you kill (kill -9 with the
 pid that the lab prints) starts again at once, on the same port. With --restart=false it stays dead.
@@ -114,7 +117,7 @@ func labCommand() *cobra.Command {
 
 func addLabFlags(cmd *cobra.Command, flags *labFlags) {
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
-	cmd.Flags().IntVar(&flags.replicas, "replicas", 3, "number of replicas, 1 to 50")
+	flags.servers.register(cmd.Flags())
 	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.ports, "ports", "", "with `fixed`, MySQL, Redis, ZooKeeper and etcd get their usual ports, or the lab does not start")
 	cmd.Flags().StringVar(&flags.login, "login", "", "`USER:PASSWORD` of all servers, of letters, digits and _ (default the user oversell, with a random password)")
@@ -168,7 +171,7 @@ func checkReplicas(n int) error {
 }
 
 func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer) error {
-	if err := checkReplicas(f.replicas); err != nil {
+	if err := f.servers.check(""); err != nil {
 		return usage("lab: %w", err)
 	}
 	if f.port < 1 || f.port > 65535 {
@@ -213,7 +216,8 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Replicas, cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.replicas, f.port, errOut, rig.Topology(f.redis)
+	f.servers.configure(&cfg)
+	cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.port, errOut, rig.Topology(f.redis)
 	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
 	cfg.Prometheus, cfg.Account = f.metrics, f.login
 	cfg.Restart, cfg.ReplicaArgs = f.restart, []string{"--lease", f.lease.String()}

@@ -148,7 +148,7 @@ func (f *runFlags) check(set *pflag.FlagSet) error {
 	if f.rolling && !set.Changed("stock") {
 		f.plan.Stock = comparison.MaxStock // the number of requests is not known before the run
 	}
-	if err := errors.Join(f.checkSweep(set), f.lab.check(set, plan.Target)); err != nil {
+	if err := errors.Join(f.checkSweep(set), f.lab.check(plan.Target)); err != nil {
 		return err
 	}
 	f.plan.Delay, f.plan.Fsync, f.plan.Disk = f.lab.delay, f.lab.fsync, f.lab.disk
