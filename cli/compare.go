@@ -61,7 +61,7 @@ func compareCommand() *cobra.Command {
   oversell compare old.json new.json`,
 		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sides, err := f.check(cmd.Flags(), args)
+			sides, err := f.check(args)
 			if err != nil {
 				return usage("compare: %w", err)
 			}
@@ -104,7 +104,7 @@ func (f *compareFlags) register(set *pflag.FlagSet) {
 	f.files.add(set, "json", "write the result with all rounds to `FILE`")
 }
 
-func (f *compareFlags) check(set *pflag.FlagSet, args []string) (sides []*side, err error) {
+func (f *compareFlags) check(args []string) (sides []*side, err error) {
 	if f.plan.Least < ratio.Fewest || f.plan.Least > 1000 {
 		return nil, fmt.Errorf("--rounds %d: must be %d to 1000: fewer values have no 95 %% interval", f.plan.Least, ratio.Fewest)
 	}
