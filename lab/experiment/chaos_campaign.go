@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/chaos"
 )
 
@@ -59,6 +60,12 @@ type CampaignWatcher interface {
 // Conduct carries out the campaign. A strategy whose card a finding contradicts gets no more plans.
 func (c Campaign) Conduct(ctx context.Context, bed *Testbed, w CampaignWatcher) (all []*Survey, err error) {
 	for _, s := range c.Subjects {
+		steps := slices.Concat(bed.LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
+		for _, m := range c.Plan {
+			if m.At != "" && !slices.Contains(steps, m.At) { // a request would never stop there
+				return nil, fmt.Errorf("%s has no step %q; a request can stop at %q", s.Name(), m.At, steps)
+			}
+		}
 		all = append(all, &Survey{Subject: s, Coverage: chaos.Coverage{}})
 	}
 	defer func() {

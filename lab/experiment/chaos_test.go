@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,15 @@ func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// TestUnknownStep checks that a plan with a misspelt step is not carried out as if it had none.
+func TestUnknownStep(t *testing.T) {
+	bed := open(t)
+	all, err := Campaign{Subjects: []Subject{subject(t, bed, "redis", false)}, Plan: chaos.Plan{{Do: chaos.Sells, At: "raed"}}}.Conduct(t.Context(), bed, unwatched{})
+	if err == nil || !strings.Contains(err.Error(), "raed") || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
 }
 
 // TestCampaign lets plans contradict a card that claims too much, and checks that the finding is short.
