@@ -11,7 +11,7 @@ func (m Move) Words() api.Text {
 	words := api.Textf(form.EN, form.ZH, Name(m.Client), max(1, m.Nth))
 	add := func(so bool, en, zh string) {
 		if so {
-			words = api.Text{EN: words.EN + " " + en, ZH: words.ZH + zh}
+			words = api.Joined(words, api.Text{EN: en, ZH: zh})
 		}
 	}
 	add(m.Try, "It does not wait for the lock.", "它不等锁。")

@@ -39,7 +39,7 @@ func about(f experiment.Finding) api.Text {
 	if f.Tries == 0 {
 		repeated = api.Textf("It did not fail again. Try it:", "重复时没有再次失败。可以再试：")
 	}
-	return api.Text{EN: text.EN + " " + repeated.EN, ZH: text.ZH + repeated.ZH}
+	return api.Joined(text, repeated)
 }
 
 // SurveyTable has a row for each fault that applies to a strategy: how often it was injected, how often it had its
@@ -84,8 +84,7 @@ func SurveySentence(s *experiment.Survey) api.Text {
 			names = append(names, string(verb))
 		}
 		missing := strings.Join(names, ", ")
-		more := api.Textf(" Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", missing)
-		text = api.Text{EN: text.EN + more.EN, ZH: text.ZH + more.ZH}
+		text = api.Joined(text, api.Textf("Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", missing))
 	}
 	return text
 }
