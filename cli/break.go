@@ -153,7 +153,7 @@ func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *exp
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
 		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },
-		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, results, about) },
+		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, results, about, language()) },
 	}, out, errOut)
 	return errors.Join(showMatrix(text, m, results), failed)
 }
@@ -171,7 +171,7 @@ func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) err
 	if err := m.Print(out, screen, language()); err != nil {
 		return err
 	}
-	wrong, inconclusive := m.Contradictions(), m.Inconclusive()
+	wrong, inconclusive := m.Contradictions(language()), m.Inconclusive(language())
 	if len(m.Hazards) > 1 { // the lines for a single hazard have said it
 		for _, line := range append(wrong, inconclusive...) {
 			_, _ = fmt.Fprintln(out, screen.Wrap(line, 2))

@@ -159,7 +159,7 @@ func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.W
 	err = errors.Join(err, f.files.write(map[string]func(io.Writer) error{
 		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
 		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },
-		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, found, about) },
+		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, found, about, language()) },
 	}, out, errOut))
 	if err == nil && status > 0 {
 		err = &exit{status, nil}

@@ -125,7 +125,7 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json": g.WriteJSON,
-		"html": func(w io.Writer) error { return g.WritePage(w, measure.ThisMachine(ctx)) },
+		"html": func(w io.Writer) error { return g.WritePage(w, measure.ThisMachine(ctx), language()) },
 	}, out, errOut)
 	if failed == nil && !g.Passed() {
 		return &exit{1, nil}

@@ -142,7 +142,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("judge: %w", err)
 	}
 	failed := f.files.write(map[string]func(io.Writer) error{
-		"json": v.WriteJSON, "markdown": v.WriteMarkdown, "html": v.WritePage,
+		"json": v.WriteJSON, "markdown": v.WriteMarkdown, "html": func(w io.Writer) error { return v.WritePage(w, language()) },
 	}, out, errOut)
 	if failed == nil && !v.Agrees() {
 		return &exit{1, nil}

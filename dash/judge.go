@@ -105,7 +105,7 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 		return nil // a lock that fails a basic check has no timelines
 	}
 	var page bytes.Buffer
-	if err := v.WritePage(&page); err != nil {
+	if err := v.WritePage(&page, lang); err != nil {
 		return err
 	}
 	p.change(func() { p.report, p.now.Reported = page.Bytes(), true })

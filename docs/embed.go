@@ -14,7 +14,7 @@ var Course embed.FS
 //go:embed matrix.json
 var Matrix []byte
 
-// Databases has the verdicts and speeds on several versions of MySQL and MariaDB. Package matrix reads it.
+// Databases has the verdicts on several versions of MySQL and MariaDB. Package matrix reads it.
 //
 //go:embed databases.json
 var Databases []byte

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the hazards that concern the database, and the comparison, on several databases: the installed
+# Runs the hazards that concern the database on several databases: the installed
 # one, a current MariaDB, MySQL 8.0 and MySQL 9. It stores the results in results/databases, where an
 # interrupted run continues, and writes docs/databases.json. A database that cannot be downloaded is
 # left out, with a warning.
@@ -7,11 +7,9 @@ set -eu
 
 results=results/databases
 seeds=${SEEDS:-3}
-timed='none mutex mutex-in-tx for-update share-mode version version-admitted
-db-row-naive db-row-cleaned db-row db-row-fair get-lock
+mysql='none mutex mutex-in-tx for-update share-mode version version-admitted version-naive
+db-row-naive db-row-cleaned db-row db-row-fair db-row-recursive get-lock
 atomic skip-locked buckets reservation combining'
-# These are too slow to be compared.
-mysql="$timed version-naive db-row-recursive"
 # The lock of these is elsewhere, and they write their sales to MySQL.
 others='redis redis-stock zk'
 hazards=race,replica-race,early-release,deadlock,nesting,cas-storm,crash,overrun,foreign-unlock
@@ -45,14 +43,6 @@ stale_read() {
 	on "$1" bin/oversell break stale-read $mysql $others --seeds "$seeds" --keep "$results/$1" >"$results/$1/matrix.txt" 2>>"$results/$1/progress.txt"
 }
 
-# compare measures the speeds of the strategies of MySQL. Nothing else must run.
-compare() {
-	[ ! -e "$results/$1/speed-$2.json" ] || return 0
-	echo "comparison $2 on $1"
-	# shellcheck disable=SC2086 # words
-	on "$1" bin/oversell run $timed --quiet --loops 10 --wait 60s --json "$results/$1/speed-$2.json" >"$results/$1/speed.txt"
-}
-
 there=''
 for name in installed mariadb mysql8 mysql; do
 	status=0
@@ -74,7 +64,4 @@ for name in $there; do
 done
 for job in $running; do wait "$job"; done
 for name in $there; do stale_read "$name"; done
-for run in 1 2 3; do
-	for name in $there; do compare "$name" "$run"; done
-done
 ${GO:-go} run -tags nomsgpack ./docs/generate databases "$results"

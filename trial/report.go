@@ -134,8 +134,8 @@ func (v Report) Repetitions() (lines []string) {
 // WriteJSON writes the verdict as one JSON object.
 func (v Report) WriteJSON(w io.Writer) error { return report.WriteLines(w, v) }
 
-// WritePage writes a page with the timelines of the runs.
-func (v Report) WritePage(w io.Writer) error {
+// WritePage writes a page in a language, en or zh, with the timelines of the runs.
+func (v Report) WritePage(w io.Writer, lang string) error {
 	contract := v.Contract.String()
 	for _, o := range v.Contract {
 		if o.Failed != "" {
@@ -145,7 +145,7 @@ func (v Report) WritePage(w io.Writer) error {
 	return matrix.WritePage(w, v.Matrix, v.results, matrix.About{
 		Date: v.Date, Machine: v.Machine, Versions: v.Versions, Command: v.Command,
 		Contract: contract, Load: v.LoadSentence(),
-	})
+	}, lang)
 }
 
 // plain keeps a text of the program on trial a text: one line without markup.

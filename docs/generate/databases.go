@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ import (
 const recordedDatabases = "docs/databases.json" // of make databases
 
 // recordDatabases writes docs/databases.json. Each folder in from has the results of one database:
-// those of break --keep, and the reports speed-*.json of run --json.
+// those of break --keep.
 func recordDatabases(ctx context.Context, from string) error {
 	folders, err := filepath.Glob(filepath.Join(from, "*", ""))
 	if err != nil {
@@ -68,46 +67,11 @@ func readDatabase(folder string) (d matrix.Database, err error) {
 	if lines := d.Uneven(); len(lines) > 0 {
 		return d, fmt.Errorf("%s is not complete, run `make databases` again: %s", folder, strings.Join(lines, "; "))
 	}
-	d.Speeds, err = readSpeeds(folder, d.Version)
-	return d, err
+	return d, nil
 }
 
 func positionOf(r experiment.Result) int {
 	return rowPosition(matrix.Row{Strategy: r.Strategy, Fenced: r.Fenced})
-}
-
-// readSpeeds reads the reports of a folder. A machine is not equally fast in each run, so a speed is
-// the throughput as a multiple of that of atomic in the same run.
-func readSpeeds(folder, version string) (map[string][]float64, error) {
-	reports, err := filepath.Glob(filepath.Join(folder, "speed-*.json"))
-	if err != nil {
-		return nil, err
-	}
-	speeds := map[string][]float64{}
-	for _, file := range reports {
-		text, err := os.ReadFile(file) //nolint:gosec // a result of make databases
-		if err != nil {
-			return nil, err
-		}
-		var run []measure.Result
-		if err := json.Unmarshal(text, &run); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		i := slices.IndexFunc(run, func(r measure.Result) bool { return r.Strategy == "atomic" && r.ThroughputPerS > 0 })
-		if i < 0 {
-			return nil, fmt.Errorf("%s has no throughput of atomic", file)
-		}
-		for _, r := range run {
-			if r.Versions["mysql"] != version {
-				return nil, fmt.Errorf("%s: %s ran on %s, not on %s", file, r.Strategy, r.Versions["mysql"], version)
-			}
-			if r.Errors > 0 { // requests that gave up were not served
-				continue
-			}
-			speeds[r.Strategy] = append(speeds[r.Strategy], r.ThroughputPerS/run[i].ThroughputPerS)
-		}
-	}
-	return speeds, nil
 }
 
 // readDatabases reads docs/databases.json. It returns an error if a verdict contradicts a card.
@@ -120,7 +84,7 @@ func readDatabases() (all matrix.Databases, err error) {
 		return all, fmt.Errorf("%s: %w", recordedDatabases, err)
 	}
 	for _, d := range all.Servers {
-		for _, line := range d.ClaimedBy(cardsClaim).Contradictions() {
+		for _, line := range d.ClaimedBy(cardsClaim).Contradictions("en") {
 			err = errors.Join(err, fmt.Errorf("%s: %s: %s", recordedDatabases, d.Name(), line))
 		}
 	}
@@ -148,16 +112,4 @@ func writeDatabases(w io.Writer) error {
 		return err
 	}
 	return all.WriteMarkdown(w, recorded)
-}
-
-func writeSpeeds(w io.Writer) error {
-	all, err := readDatabases()
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for _, c := range catalog.Cards() {
-		ids = append(ids, c.ID)
-	}
-	return all.WriteSpeeds(w, ids)
 }

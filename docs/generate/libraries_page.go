@@ -245,7 +245,7 @@ func writeLibraryPages(folder string) error {
 	for _, j := range all {
 		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.Report.Command}
 		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error {
-			return matrix.WritePage(w, matrix.Summarise(j.runs), j.runs, about)
+			return matrix.WritePage(w, matrix.Summarise(j.runs), j.runs, about, "en")
 		})
 		if err != nil {
 			return err

@@ -29,7 +29,6 @@ func generatedParts() []generated {
 		{"docs/faults.md", "hazards", matrix.WriteHazards},
 		{"docs/faults.md", "matrix", writeMatrix},
 		{"docs/faults.md", "databases", writeDatabases},
-		{"docs/production.md", "speeds", writeSpeeds},
 		{"docs/libraries.md", "libraries", writeLibraries},
 		{"docs/incidents.md", "incidents", writeIncidents},
 		{"docs/course/comparison.md", "costs", writeCosts(false)},

@@ -133,10 +133,10 @@ func (g Grade) WriteJSON(w io.Writer) error {
 	return out.Encode(g)
 }
 
-// WritePage writes a page with the timelines of the runs.
-func (g Grade) WritePage(w io.Writer, machine measure.Machine) error {
+// WritePage writes a page in a language, en or zh, with the timelines of the runs.
+func (g Grade) WritePage(w io.Writer, machine measure.Machine, lang string) error {
 	return matrix.WritePage(w, matrix.Summarise(g.results), g.results, matrix.About{
 		Date: time.Now().Format(time.DateOnly), Machine: machine.String(), Command: g.Command,
 		Contract: fmt.Sprintf("score %d of %d", g.Score, g.Of),
-	})
+	}, lang)
 }

@@ -130,6 +130,33 @@ func (l Ladder) Inline(id string) (template.HTML, error) {
 	return template.HTML(svg.String()), nil //nolint:gosec // escaped by its own template
 }
 
+// Lines returns the picture in words: the clients and their replicas, and each rung with its time.
+func (l Ladder) Lines() (lines []string) {
+	var clients []string
+	for _, c := range l.Columns {
+		if c.Client {
+			clients = append(clients, c.Name+": "+c.Note)
+		}
+	}
+	lines = append(lines, fmt.Sprintf("%6s  %s", l.Unit, strings.Join(clients, ", ")))
+	for _, r := range l.Rungs {
+		line := fmt.Sprintf("%6s  %s", r.At, l.says(r))
+		if r.Kind == Gap && r.Words == "" {
+			line = "        " + r.At
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// says returns the words of a rung, with the name of the client to which something happened.
+func (l Ladder) says(r Rung) string {
+	if c := l.Columns[r.Column]; c.Client && r.Kind != Alarm && r.Kind != Remark && r.Kind != Gap {
+		return c.Name + ": " + r.Words
+	}
+	return r.Words
+}
+
 func (l Ladder) draw(id string) drawing {
 	d := drawing{ID: id, Ladder: l, Foot: headHeight}
 	d.Columns, d.Width = l.columns()
@@ -172,15 +199,13 @@ func (l Ladder) columns() (columns []column, width int) {
 }
 
 func (d drawing) row(r Rung) row {
-	p := row{Rung: r, Y: d.Foot, Height: rowHeight, X: d.Columns[r.Column].X + 27, Says: r.Words}
+	p := row{Rung: r, Y: d.Foot, Height: rowHeight, X: d.Columns[r.Column].X + 27, Says: d.says(r)}
 	p.StockX = d.Columns[len(d.Columns)-1].X + 28
 	switch {
 	case r.Kind == Gap:
 		p.Height = gapHeight
 	case r.Kind == Alarm, r.Kind == Remark:
 		p.BoxX, p.BoxWidth = p.X-10, width(r.Words)+20
-	case d.Columns[r.Column].Client:
-		p.Says = d.Columns[r.Column].Name + ": " + r.Words
 	}
 	if r.Detail != "" {
 		p.Height += detailHeight

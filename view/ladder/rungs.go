@@ -105,7 +105,7 @@ func (s *scene) addSteps(client int, task *task) {
 			}
 			s.step(e.At, client, s.lock, client, words)
 		case "read":
-			s.step(e.At, client, s.stock, client, s.say("reads %s", "读取 %s", s.readBy(task, e)))
+			s.step(e.At, client, s.stock, client, s.reads(task, e))
 		case "writing":
 			if len(s.moments) == began { // otherwise, the step before says enough
 				s.step(e.At, client, client, client, s.done(e))
@@ -145,16 +145,16 @@ func (s *scene) apart(of *task, i int) bool {
 	return slices.ContainsFunc(s.spans, func(f history.Span) bool { return e.At < f.From && f.From < next })
 }
 
-// readBy returns the number that a client read, if it is known.
-func (s *scene) readBy(task *task, e history.Event) string {
+// reads says which number a client read, if it is known.
+func (s *scene) reads(task *task, e history.Event) string {
 	if s.initial == 0 || s.left > 0 {
-		return s.word("the stock")
+		return s.say("reads the stock", "读取库存")
 	}
-	again := slices.ContainsFunc(task.events, func(o history.Event) bool { return o.Step == "read" && o.At > e.At })
+	n, again := s.initial-piecesAt(s.taken, e.At), slices.ContainsFunc(task.events, func(o history.Event) bool { return o.Step == "read" && o.At > e.At })
 	if op := task.op; !again && op != nil && op.HasRemaining && op.Outcome == history.OK {
-		return strconv.Itoa(op.Remaining + op.Qty)
+		n = op.Remaining + op.Qty
 	}
-	return strconv.Itoa(s.initial - piecesAt(s.taken, e.At))
+	return s.say("reads %d", "读取 %d", n)
 }
 
 func (s *scene) write(client int, task *task, e history.Event) {

@@ -11,7 +11,7 @@ import (
 
 // chinese translates words. Names, such as a step of only one strategy, have no translation.
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
-	"lock": "锁", "stock": "库存", "no replica": "没有副本", "lease ends": "租期结束", "lock lost": "锁已丢失", "the stock": "库存",
+	"lock": "锁", "stock": "库存", "no replica": "没有副本", "lease ends": "租期结束", "lock lost": "锁已丢失",
 	"process frozen": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
 	"failover": "主从切换",
 

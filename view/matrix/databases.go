@@ -24,12 +24,10 @@ type Databases struct {
 	Servers []Database `json:"servers"`
 }
 
-// Database has the verdicts and the speeds on one version.
+// Database has the verdicts on one version.
 type Database struct {
 	Version string `json:"version"` // as the server returns it
 	Matrix
-	// Speeds has the throughput of a strategy divided by that of atomic, for each run.
-	Speeds map[string][]float64 `json:"speeds"`
 }
 
 // Name returns the product and the series, such as "MariaDB 10.11".
@@ -181,49 +179,4 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 		return fmt.Errorf("write the databases: %w", err)
 	}
 	return nil
-}
-
-// WriteSpeeds writes a row for each strategy, in the order of ids: the median of its speeds on each
-// database, and the range.
-func (all Databases) WriteSpeeds(w io.Writer, ids []string) error {
-	rows := [][]string{{""}}
-	for _, d := range all.Servers {
-		rows[0] = append(rows[0], d.Name())
-	}
-	for _, id := range ids {
-		row := []string{"`" + id + "`"}
-		for _, d := range all.Servers {
-			row = append(row, speed(d.Speeds[id]))
-		}
-		if strings.Join(row[1:], "") != "" {
-			rows = append(rows, row)
-		}
-	}
-	if _, err := fmt.Fprintln(w, terminal.Markdown(text.AlignRight, rows...)); err != nil {
-		return fmt.Errorf("write the speeds: %w", err)
-	}
-	return nil
-}
-
-// speed returns the median and the range.
-func speed(ratios []float64) string {
-	if len(ratios) == 0 {
-		return ""
-	}
-	ratios = slices.Sorted(slices.Values(ratios))
-	half := len(ratios) / 2
-	middle := (ratios[len(ratios)-1-half] + ratios[half]) / 2
-	median, least, most := twoDigits(middle), twoDigits(ratios[0]), twoDigits(ratios[len(ratios)-1])
-	if least == most {
-		return median
-	}
-	return fmt.Sprintf("%s (%s-%s)", median, least, most)
-}
-
-// twoDigits rounds to two digits, and to hundredths at most.
-func twoDigits(x float64) string {
-	if x >= 1 {
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 2, 64)
 }

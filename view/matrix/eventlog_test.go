@@ -35,8 +35,8 @@ func TestEventLog(t *testing.T) {
 		result experiment.Result
 		want   []string
 	}{
-		{steps, []string{"0.001 s  replica-1  A granted", "replica-1    answers: sold", "redis, pause (A is the holder, B the contender):\n", "! process frozen\n", "! process resumed\n", "has no answer: the connection broke"}},
-		{many, []string{"31 requests, too many to list"}},
+		{steps, []string{"redis, pause:\n       s  A: replica-2, B: replica-1, C: replica-1\n", " 0.003  B: gets the lock\n", "B: process frozen\n", "B: resumes\n", "B: ✓ sold\n", "A: ? connection broken\n"}},
+		{many, []string{"25 more requests are not shown."}},
 		{measured, []string{"closed loop", "open loop, from when it was due", "150.0", "for-update, percentiles:\n"}},
 	} {
 		var out bytes.Buffer

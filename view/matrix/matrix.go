@@ -3,7 +3,6 @@
 package matrix
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -124,24 +123,25 @@ func MySQLVersions(results []experiment.Result) string {
 }
 
 // Contradictions lists the summaries that disagree with the card, the strategy's description.
-func (m Matrix) Contradictions() (lines []string) {
+func (m Matrix) Contradictions(lang string) (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if !s.Agrees {
-			claim, but := "does not break it", "but it failed in"
+			line := api.Textf("%s, %s: the card claims that this does not break it, but it failed in %d of %d runs.", "%s，%s：卡片声明它不会被破坏，但 %[4]d 次运行中有 %[3]d 次失败。", r.name(), hazard, s.Failed, s.Runs)
 			if s.Claim == experiment.Breaks {
-				claim, but = "breaks it", "but it failed only in"
+				line = api.Textf("%s, %s: the card claims that this breaks it, but it failed only in %d of %d runs.", "%s，%s：卡片声明它会被破坏，但 %[4]d 次运行中只有 %[3]d 次失败。", r.name(), hazard, s.Failed, s.Runs)
 			}
-			lines = append(lines, fmt.Sprintf("%s, %s: the card claims that this %s, %s %d of %d runs. %s", r.name(), hazard, claim, but, s.Failed, s.Runs, s.Why.EN))
+			lines = append(lines, api.Joined(line, s.Why).In(lang))
 		}
 	})
 	return lines
 }
 
 // Inconclusive lists the summaries with a claim that have an inconclusive run.
-func (m Matrix) Inconclusive() (lines []string) {
+func (m Matrix) Inconclusive(lang string) (lines []string) {
 	m.each(func(r Row, hazard string, s Summary) {
 		if s.Inconclusive > 0 && s.Claim != experiment.Silent {
-			lines = append(lines, fmt.Sprintf("%s, %s: inconclusive in %d of %d runs. %s", r.name(), hazard, s.Inconclusive, s.Runs, s.Why.EN))
+			line := api.Textf("%s, %s: inconclusive in %d of %d runs.", "%s，%s：%[4]d 次运行中有 %[3]d 次无法判定。", r.name(), hazard, s.Inconclusive, s.Runs)
+			lines = append(lines, api.Joined(line, s.Why).In(lang))
 		}
 	})
 	return lines

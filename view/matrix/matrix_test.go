@@ -50,11 +50,11 @@ func TestSummaries(t *testing.T) {
 			if s.Why.EN != string(s.Verdict) && s.Verdict != api.NotShown {
 				t.Errorf("%s is explained by %q", s.Verdict, s.Why.EN)
 			}
-			if (len(m.Contradictions()) > 0) == test.agrees {
-				t.Errorf("contradictions: %q", m.Contradictions())
+			if (len(m.Contradictions("en")) > 0) == test.agrees {
+				t.Errorf("contradictions: %q", m.Contradictions("en"))
 			}
-			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Inconclusive()) > 0) != (test.inconclusive > 0 && claimed) {
-				t.Errorf("inconclusive: %q", m.Inconclusive())
+			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Inconclusive("en")) > 0) != (test.inconclusive > 0 && claimed) {
+				t.Errorf("inconclusive: %q", m.Inconclusive("en"))
 			}
 		})
 	}

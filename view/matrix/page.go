@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
 	"oversell/view/frame"
@@ -43,7 +44,8 @@ func Now(ctx context.Context, versions map[string]string, command string) About 
 }
 
 type page struct {
-	Summary        string
+	Lang           string
+	Summary        api.Text
 	Contradictions []string
 	Hazards        []chapter
 	Rows           []pageRow
@@ -51,9 +53,16 @@ type page struct {
 	About          []meaning
 }
 
+// T returns the English or the Chinese text, by the language of the page.
+func (p page) T(en, zh string) string { return api.Text{EN: en, ZH: zh}.In(p.Lang) }
+
+// In returns t in the language of the page.
+func (p page) In(t api.Text) string { return t.In(p.Lang) }
+
 type chapter struct {
-	ID, Hazard, Title, Shows string
-	Sections                 []section
+	ID string
+	experiment.Experiment
+	Sections []section
 }
 
 type pageRow struct {
@@ -66,32 +75,43 @@ type link struct {
 	ID, Text, Sign, Class, Says string
 }
 
+// section is a run, which is open if it contradicts its card.
 type section struct {
 	Run
-	Title, Claim, Command, Next string
+	Of   experiment.Result
+	Open bool
+}
+
+// Next returns the time from the fault to the next grant, in seconds; empty if it is not known.
+func (s section) Next() string {
+	if s.Of.NextGrantMS == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f s", s.Of.NextGrantMS/1000)
 }
 
 type meaning struct{ Term, Means string }
 
-// WritePage writes a self-contained page, without scripts or other files. Each verdict leads to the
+// WritePage writes a self-contained page in a language, without scripts or other files. Each verdict leads to the
 // timeline of its first run. The page also shows every run that contradicts its card.
-func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) error {
-	p := page{
-		Summary: m.summary(), Contradictions: m.Contradictions(),
-		About: []meaning{{"date", about.Date}, {"machine", about.Machine}, {"versions", about.Versions}, {"command", about.Command}, {"contract", about.Contract}, {"load", about.Load}},
+func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, lang string) error {
+	p := page{Lang: lang, Summary: m.summary(), Contradictions: m.Contradictions(lang)}
+	p.About = []meaning{
+		{p.T("date", "日期"), about.Date}, {p.T("machine", "机器"), about.Machine}, {p.T("versions", "版本"), about.Versions},
+		{p.T("command", "命令"), about.Command}, {p.T("contract", "契约"), about.Contract}, {p.T("load", "负载"), about.Load},
 	}
 	for _, v := range allVerdicts() {
-		p.Legend = append(p.Legend, meaning{v.verdict.Sign() + " " + string(v.verdict), v.meaning})
+		p.Legend = append(p.Legend, meaning{v.verdict.Sign() + " " + v.verdict.In(lang), v.meaning.In(lang)})
 	}
 	for _, r := range m.Rows {
 		row := pageRow{Name: r.name()}
 		for _, hazard := range m.Hazards {
-			row.Links = append(row.Links, r.link(hazard, results))
+			row.Links = append(row.Links, r.link(hazard, results, lang))
 		}
 		p.Rows = append(p.Rows, row)
 	}
 	for _, hazard := range m.Hazards {
-		c, err := m.chapter(hazard, results)
+		c, err := m.chapter(hazard, results, lang)
 		if err != nil {
 			return err
 		}
@@ -100,21 +120,21 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About) 
 	return frame.Write(w, template.Must(frame.Parse(pageFiles, "page.html.tmpl").ParseFS(RunTemplates, "run.html.tmpl")), p)
 }
 
-func (m Matrix) summary() string {
+func (m Matrix) summary() api.Text {
 	counts := map[string]int{}
 	m.each(func(_ Row, _ string, s Summary) { counts[s.agreement()]++ })
-	return fmt.Sprintf("%d verdicts agree with the cards, %d contradict them, and %d do neither.",
+	return api.Textf("%d verdicts agree with the cards, %d contradict them, and %d do neither.", "%d 个判定与卡片一致，%d 个与卡片不符，%d 个两者都不是。",
 		counts["agrees"], counts["contradicts"], counts[""])
 }
 
-func (m Matrix) chapter(hazard string, results []experiment.Result) (chapter, error) {
-	c := chapter{ID: anchor(hazard), Hazard: hazard}
-	e, _ := experiment.Of(hazard)
-	c.Title, c.Shows = e.Title.EN, e.Shows.EN
+func (m Matrix) chapter(hazard string, results []experiment.Result, lang string) (c chapter, err error) {
+	c.ID = anchor(hazard)
+	c.Experiment, _ = experiment.Of(hazard)
+	c.Hazard = hazard
 	for _, r := range m.Rows {
 		for _, result := range r.shown(hazard, results) {
-			s, err := sectionOf(result)
-			if err != nil {
+			s := section{Of: result, Open: Agreement(result) == "contradicts"}
+			if s.Run, err = RunOf(result, lang, anchorOf(result)); err != nil {
 				return c, err
 			}
 			c.Sections = append(c.Sections, s)
@@ -156,25 +176,17 @@ func (r Row) shown(hazard string, results []experiment.Result) (shown []experime
 	return shown
 }
 
-func (r Row) link(hazard string, results []experiment.Result) link {
+func (r Row) link(hazard string, results []experiment.Result, lang string) link {
 	runs, i := r.runs(hazard, results)
 	if i < 0 {
 		return link{}
 	}
 	s := r.Summaries[hazard]
-	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + string(s.Verdict), Class: s.Verdict.Class()}
-	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict)
-	switch s.agreement() {
-	case "agrees":
-		l.Sign = "="
-		l.Says += ", as the card claims"
-	case "contradicts":
-		l.Sign = "≠"
-		l.Class += " contradicts"
-		l.Says += ", but the card claims otherwise"
-	}
+	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + s.Verdict.In(lang), Class: s.Verdict.Class() + " " + s.agreement()}
+	l.Sign = map[string]string{"agrees": "=", "contradicts": "≠"}[s.agreement()]
+	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict.In(lang)) + s.comparison().In(lang)
 	if s.Runs > 1 {
-		l.Says += fmt.Sprintf(", %d of %d runs failed", s.Failed, s.Runs)
+		l.Says += api.Textf(", %d of %d runs failed", "，%[2]d 次运行中有 %[1]d 次失败", s.Failed, s.Runs).In(lang)
 	}
 	return l
 }
@@ -194,17 +206,4 @@ func anchor(name string) string {
 		}
 		return '_'
 	}, name)
-}
-
-func sectionOf(r experiment.Result) (s section, err error) {
-	s = section{
-		Title:   fmt.Sprintf("%s, %s, seed %d", r.Name(), r.Hazard, r.Seed),
-		Claim:   map[experiment.Claim]string{experiment.Protects: "protects", experiment.Breaks: "breaks", experiment.Silent: "nothing"}[r.Claim],
-		Command: r.Repeat(),
-	}
-	if r.NextGrantMS > 0 {
-		s.Next = fmt.Sprintf("%.3f s after the fault", r.NextGrantMS/1000)
-	}
-	s.Run, err = RunOf(r, "en", anchorOf(r))
-	return s, err
 }

@@ -32,9 +32,7 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 	for _, r := range m.Rows {
 		s := r.Summaries[hazard]
 		word := s.Verdict.In(lang) + s.fraction()
-		word += map[string]api.Text{
-			"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
-		}[s.agreement()].In(lang)
+		word += s.comparison().In(lang)
 		if why := s.Why.In(lang); why != "" {
 			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
 		}
@@ -44,6 +42,13 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) err
 		}
 	}
 	return nil
+}
+
+// comparison compares the verdict with the card, as the end of a sentence. It may be empty.
+func (s Summary) comparison() api.Text {
+	return map[string]api.Text{
+		"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
+	}[s.agreement()]
 }
 
 func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) error {

@@ -9,19 +9,19 @@ import (
 // verdictWords has formats for the strategy's name and the invariant in both languages, so ordered.
 type verdictWords struct {
 	verdict      api.Verdict
-	meaning      string // for the legend
+	meaning      api.Text // for the legend
 	sentence, zh string
 }
 
 func allVerdicts() []verdictWords {
 	return []verdictWords{
-		{api.Safe, "every invariant held", "%[1]s is safe: every invariant held.", "%[1]s 安全：所有不变量都成立。"},
-		{api.Broken, "an invariant does not hold: in most cases, more was sold than taken from the stock", "%[1]s is broken: %[2]s.", "%[1]s 被破坏：%[3]s。"},
-		{api.Stalled, "no request acquired the lock within the time limit", "%[1]s stalled: no request acquired the lock within the time limit.", "%[1]s 停滞：在限定时间内没有请求拿到锁。"},
-		{api.Aborted, "the lease expired before the work finished, and the request was rejected; no update was lost", "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
-		{api.Wasteful, "correct, but the cost grows with the number of waiters", "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
-		{api.NotShown, "the card claims a flaw, and no run showed it", "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
-		{api.Inconclusive, "requests got no answer, events of the recording were lost, or the experiment itself failed", "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
+		{api.Safe, api.Text{EN: "every invariant held", ZH: "所有不变量都成立"}, "%[1]s is safe: every invariant held.", "%[1]s 安全：所有不变量都成立。"},
+		{api.Broken, api.Text{EN: "an invariant does not hold: in most cases, more was sold than taken from the stock", ZH: "有不变量不成立：多数情况下，卖出的比库存减少的多"}, "%[1]s is broken: %[2]s.", "%[1]s 被破坏：%[3]s。"},
+		{api.Stalled, api.Text{EN: "no request acquired the lock within the time limit", ZH: "在限定时间内没有请求拿到锁"}, "%[1]s stalled: no request acquired the lock within the time limit.", "%[1]s 停滞：在限定时间内没有请求拿到锁。"},
+		{api.Aborted, api.Text{EN: "the lease expired before the work finished, and the request was rejected; no update was lost", ZH: "工作完成之前租期已过，请求被拒绝；没有丢失更新"}, "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
+		{api.Wasteful, api.Text{EN: "correct, but the cost grows with the number of waiters", ZH: "正确，但代价随等待者的数量增长"}, "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
+		{api.NotShown, api.Text{EN: "the card claims a flaw, and no run showed it", ZH: "卡片声明的缺陷没有显现"}, "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
+		{api.Inconclusive, api.Text{EN: "requests got no answer, events of the recording were lost, or the experiment itself failed", ZH: "有请求没有应答，有记录丢失，或实验本身失败"}, "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
 	}
 }
 
