@@ -21,6 +21,7 @@ import (
 type chaosFlags struct {
 	campaign experiment.Campaign
 	plan     string
+	labs     int
 	fenced   bool
 	quiet    bool
 	files    files
@@ -63,7 +64,7 @@ func chaosCommand() *cobra.Command {
 			if err := flags.files.check(); err != nil {
 				return err
 			}
-			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return ended(cmd.Context(), flags.run(cmd.Context(), flags.start, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 	f := cmd.Flags()
@@ -97,44 +98,58 @@ func (f *chaosFlags) check(args []string) error {
 	return f.checkCampaign()
 }
 
-func (f *chaosFlags) run(ctx context.Context, out, errOut io.Writer) error {
-	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
+func (f *chaosFlags) start(ctx context.Context, errOut io.Writer) (*rig.Rig, error) {
+	return startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		onExit := cfg.OnExit
 		*cfg = experiment.Config(cfg.Binary, cfg.Token)
 		cfg.OnExit = onExit
 	})
-	if err != nil {
-		return fmt.Errorf("chaos: %w", err)
+}
+
+// run starts the labs, and carries out the campaign in them.
+func (f *chaosFlags) run(ctx context.Context, start func(context.Context, io.Writer) (*rig.Rig, error), out, errOut io.Writer) (err error) {
+	var beds []*experiment.Testbed
+	for range f.labs {
+		lab, failed := start(ctx, errOut)
+		if failed != nil {
+			return fmt.Errorf("chaos: %w", failed)
+		}
+		defer func() { err = errors.Join(err, lab.Close()) }()
+		bed, failed := experiment.Open(ctx, lab)
+		if failed != nil {
+			return fmt.Errorf("chaos: %w", failed)
+		}
+		defer bed.Close()
+		beds = append(beds, bed)
 	}
 	if f.quiet {
 		errOut = io.Discard
 	}
-	return errors.Join(f.conduct(ctx, lab, out, errOut), lab.Close())
+	return f.conduct(ctx, beds, out, errOut)
 }
 
 // addCampaign adds the flags that chaos and judge --chaos share.
 func (f *chaosFlags) addCampaign(set *pflag.FlagSet) {
 	set.DurationVar(&f.campaign.For, "for", time.Minute, "draw random plans for this time")
+	set.IntVar(&f.labs, "labs", 1, "number of labs that carry out plans at the same time, 1 to 16")
 	set.StringVar(&f.plan, "plan", "", "carry out only this `PLAN`, as an earlier run has printed it")
 }
 
 func (f *chaosFlags) checkCampaign() (err error) {
+	if f.labs < 1 || f.labs > 16 {
+		return fmt.Errorf("--labs %d: must be 1 to 16", f.labs)
+	}
 	if f.plan != "" {
-		f.campaign.For = 0
+		f.campaign.For, f.labs = 0, 1
 		f.campaign.Plan, err = chaos.Parse(f.plan)
 	}
 	return err
 }
 
-// conduct carries out the campaign in a lab, and prints what it finds.
-func (f *chaosFlags) conduct(ctx context.Context, lab *rig.Rig, out, errOut io.Writer) error {
-	bed, err := experiment.Open(ctx, lab)
-	if err != nil {
-		return fmt.Errorf("chaos: %w", err)
-	}
-	defer bed.Close()
+// conduct carries out the campaign, and prints what it finds.
+func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, out, errOut io.Writer) error {
 	text := f.files.textOutput(out, errOut)
-	surveys, err := f.campaign.Conduct(ctx, bed, &chaosWatcher{out: text, progress: errOut})
+	surveys, err := f.campaign.Conduct(ctx, beds, &chaosWatcher{out: text, progress: errOut})
 	status, screen := 0, terminal.Of(text)
 	var found []experiment.Result
 	for _, s := range surveys {
@@ -174,6 +189,10 @@ type chaosWatcher struct {
 
 func (w *chaosWatcher) Ran(s *experiment.Survey, d experiment.Drawn, took time.Duration) {
 	_, _ = fmt.Fprintf(w.progress, "%s %s, seed %d, %.1f s: %s\n", d.Verdict.Sign(), s.Subject.Name(), d.Seed, took.Seconds(), d.Plan)
+}
+
+func (w *chaosWatcher) Failed(_ *experiment.Survey, _ int64, err error) {
+	_, _ = fmt.Fprintf(w.progress, "? this plan could not be carried out: %v\n", err)
 }
 
 func (w *chaosWatcher) Shrinking(_ *experiment.Survey, p chaos.Plan) {

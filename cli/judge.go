@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
@@ -54,7 +55,7 @@ func judgeCommand() *cobra.Command {
 		Args: afterDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if err := flags.check(ctx, args); err != nil {
+			if err := flags.check(ctx, cmd.Flags(), args); err != nil {
 				return ended(ctx, usage("judge: %w", err))
 			}
 			flags.judge.Command = commandLine(cmd, nil) + " -- " + flags.judge.Lock.Command
@@ -90,7 +91,16 @@ func afterDash(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
+func (f *judgeFlags) check(ctx context.Context, set *pflag.FlagSet, args []string) (err error) {
+	for name, drawn := range map[string]bool{"for": true, "plan": true, "labs": true, "hazard": false, "seeds": false, "keep": false} {
+		switch {
+		case !set.Changed(name) || drawn == f.drawn:
+		case drawn:
+			return fmt.Errorf("--%s: add --chaos, which draws plans", name)
+		default:
+			return fmt.Errorf("--%s: leave it out with --chaos, which draws its own plans", name)
+		}
+	}
 	if f.judge.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.judge.Seeds)
 	}
@@ -113,7 +123,7 @@ func (f *judgeFlags) check(ctx context.Context, args []string) (err error) {
 func (f *judgeFlags) campaign() *chaosFlags {
 	c, card := &f.chaos, experiment.Card{Card: f.judge.Lock.Hello.Card()}
 	c.campaign.Seed, c.campaign.Adapter = f.judge.Seed, f.judge.Lock.Command
-	c.files, c.command = f.files, f.judge.Command
+	c.files, c.command, c.quiet = f.files, f.judge.Command, f.quiet
 	c.campaign.Subjects = []experiment.Subject{{Card: card}}
 	if card.Fenced {
 		c.campaign.Subjects = append(c.campaign.Subjects, experiment.Subject{Card: card, Fenced: true})
@@ -126,15 +136,18 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return usage("judge: --keep %s: %w", f.store, err)
 	}
-	lab, err := startTrial(ctx, &f.judge, f.replicas, f.quiet, errOut)
+	start := func(ctx context.Context, errOut io.Writer) (*rig.Rig, error) {
+		return startTrial(ctx, &f.judge, f.replicas, f.quiet, errOut)
+	}
+	if f.drawn {
+		return f.campaign().run(ctx, start, out, errOut)
+	}
+	lab, err := start(ctx, errOut)
 	if err != nil {
 		return fmt.Errorf("judge: %w", err)
 	}
 	if f.quiet {
 		errOut = io.Discard
-	}
-	if f.drawn {
-		return errors.Join(f.campaign().conduct(ctx, lab, out, errOut), lab.Close())
 	}
 	w := newTrialWatcher(f.files.textOutput(out, errOut), errOut)
 	v, err := try(ctx, &f.judge, lab, store, w)

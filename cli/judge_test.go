@@ -247,6 +247,8 @@ func TestJudgeUsage(t *testing.T) {
 		"the command of the adapter is missing":       {"judge"},
 		"write -- before the command of the adapter":  {"judge", "python3", "lock.py"},
 		`did you mean "pause"?`:                       {"judge", "--hazard", "paus", "--", "true"},
+		"--plan: add --chaos":                         {"judge", "--plan", "A sells", "--", "true"},
+		"--hazard: leave it out with --chaos":         {"judge", "--chaos", "--hazard", "pause", "--", "true"},
 		"--seeds 0":                                   {"judge", "--seeds", "0", "--", "true"},
 		"the program has ended (exit status 0)":       {"judge", "--", "true"},
 		`hazard "paus" does not exist`:                {"judge", "--", hello},

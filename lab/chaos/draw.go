@@ -49,6 +49,10 @@ func Draw(seed int64, lock Lock) Plan {
 		Lock: lock, Rand: rand.New(rand.NewPCG(uint64(seed), hash.Sum64())), //nolint:gosec // not a secret
 		lasting: map[Move]bool{}, used: map[Verb]int{}, holder: nobody,
 	}
+	if d.IntN(2) == 0 {
+		d.overlap()
+		return d.plan
+	}
 	d.weigh()
 	for length := 5 + d.IntN(7); len(d.plan) < length; {
 		m := d.next()
@@ -56,6 +60,33 @@ func Draw(seed int64, lock Lock) Plan {
 		d.guess(m)
 	}
 	return d.plan
+}
+
+// overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in any
+// order: most races between two commands have this form.
+func (d *drawing) overlap() {
+	ways := []Verb{Sells, Sells, Sells} // the request stops at a step, or is not delayed
+	for _, v := range []Verb{Holds, Holds, HoldsRow} {
+		if slices.Contains(d.Faults, v) {
+			ways = append(ways, v)
+		}
+	}
+	var ends Plan
+	for client := range 2 + d.IntN(Clients-1) {
+		sale := d.detailed(Move{Do: Sells, Client: client})
+		if way := ways[d.IntN(len(ways))]; way != Sells {
+			sale.At = ""
+			d.plan = append(d.plan, d.detailed(Move{Do: way, Client: client}))
+			ends = append(ends, Move{Do: Heals, Of: way, Client: client})
+		} else if sale.At != "" {
+			ends = append(ends, Move{Do: Resumes, Client: client})
+		}
+		if d.plan = append(d.plan, sale); d.IntN(3) == 0 {
+			d.plan = append(d.plan, Move{Do: Passes})
+		}
+	}
+	d.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+	d.plan = append(d.plan, ends...)
 }
 
 // weigh draws how often each move comes, and which faults: none, one or two kinds.
@@ -85,8 +116,9 @@ func (d *drawing) next() Move {
 		case gone:
 		case !r.running:
 			consider(Move{Do: Sells, Client: client}, often)
-			consider(Move{Do: Holds, Client: client}, twice) // its next request is struck
-			consider(Move{Do: Loses, Client: client}, twice)
+			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
+				consider(Move{Do: v, Client: client}, twice)
+			}
 		default:
 			if r.stopped {
 				consider(Move{Do: Resumes, Client: client}, often)
@@ -133,7 +165,7 @@ func (d *drawing) detailed(m Move) Move {
 		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
 			m.At = later[d.IntN(len(later))]
 		}
-	case Holds, Loses:
+	case Holds, HoldsRow, Loses:
 		m.Nth = 1 + d.IntN(4)
 	case Crashes, Restarts, Jumps:
 		m.Nth = 1 + d.IntN(max(1, d.Servers))

@@ -28,6 +28,7 @@ const (
 	Cut        Verb = "cut"        // it is cut off from the servers of the lock
 	Slow       Verb = "slow"       // the answers of these servers take half a second longer
 	Holds      Verb = "holds"      // the Nth command that it sends to each of them from now on is held back
+	HoldsRow   Verb = "holds-row"  // the Nth command that it sends to the database from now on is held back
 	Loses      Verb = "loses"      // the answer to the Nth command is lost
 	Disconnect Verb = "disconnect" // its connections to them end
 	Deletes    Verb = "deletes"    // an operator deletes the locks
@@ -39,7 +40,7 @@ const (
 
 // Faults returns the verbs of faults, in the order of tables.
 func Faults() []Verb {
-	return []Verb{Freezes, Dies, Cut, Slow, Holds, Loses, Disconnect, Deletes, Crashes, Restarts, Jumps}
+	return []Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Jumps}
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
@@ -47,14 +48,14 @@ func (v Verb) OnServer() bool {
 	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Jumps}, v)
 }
 
-// OnLink reports whether a fault strikes the links from a client to the servers of the lock.
+// OnLink reports whether a fault strikes the links from a client to the servers of the lock, or to the database.
 func (v Verb) OnLink() bool {
-	return slices.Contains([]Verb{Cut, Slow, Holds, Loses, Disconnect}, v)
+	return slices.Contains([]Verb{Cut, Slow, Holds, HoldsRow, Loses, Disconnect}, v)
 }
 
 // Lasts reports whether a fault stays until it is healed.
 func (v Verb) Lasts() bool {
-	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, Jumps}, v)
+	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps}, v)
 }
 
 // Move is one move of a plan.

@@ -32,6 +32,7 @@ func sentences() map[Verb]api.Text {
 		Cut:        {EN: "%[1]s is cut off from the servers of the lock.", ZH: "%[1]s 与锁服务断开。"},
 		Slow:       {EN: "%[1]s gets the answers of the lock's servers half a second late.", ZH: "锁服务对 %[1]s 的应答慢半秒。"},
 		Holds:      {EN: "From now on, command %[2]d of %[1]s to the lock is held back.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]d 条命令被扣住。"},
+		HoldsRow:   {EN: "From now on, command %[2]d of %[1]s to the database is held back.", ZH: "从现在起，%[1]s 发给数据库的第 %[2]d 条命令被扣住。"},
 		Loses:      {EN: "From now on, the answer to command %[2]d of %[1]s to the lock is lost.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]d 条命令的应答丢失。"},
 		Disconnect: {EN: "The connections of %[1]s to the lock's servers end.", ZH: "%[1]s 到锁服务的连接全部断开。"},
 		Deletes:    {EN: "An operator deletes the locks.%.0[1]s", ZH: "运维人员删除了锁。%.0[1]s"},
@@ -44,11 +45,12 @@ func sentences() map[Verb]api.Text {
 // healed has a sentence for the end of each fault that lasts.
 func healed() map[Verb]api.Text {
 	return map[Verb]api.Text{
-		Freezes: {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
-		Dies:    {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
-		Cut:     {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
-		Slow:    {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
-		Holds:   {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
-		Jumps:   {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
+		Freezes:  {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
+		Dies:     {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
+		Cut:      {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
+		Slow:     {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
+		Holds:    {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
+		HoldsRow: {EN: "The command of %[1]s to the database arrives.", ZH: "%[1]s 发给数据库的命令到达。"},
+		Jumps:    {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
 	}
 }

@@ -46,8 +46,9 @@ func (bed *Testbed) faultsFor(c Card) []chaos.Verb {
 		return []chaos.Verb{chaos.Freezes, chaos.Dies}
 	}
 	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
-		named := v != chaos.Holds && v != chaos.Loses || c.Locker // the commands of other strategies do not name their key
-		return !named || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
+		named := v != chaos.Holds && v != chaos.Loses || c.Locker            // the commands of other strategies do not name their key
+		row := v != chaos.HoldsRow || c.Locker && c.lockService() != "mysql" // there, Holds strikes the row as well
+		return !named || !row || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
 	})
 }
 
@@ -76,6 +77,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}},
 		chaos.Slow:       {stalling: []string{"late-answer"}},
 		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "missed-release"}},
+		chaos.HoldsRow:   {losing: []string{"pause-at-read", "pause", "starved"}},
 		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply"}},
 		chaos.Disconnect: {[]string{"session-expiry", "waiter-session"}, []string{"waiter-reset", "lost-reply", "missed-release"}},
 		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},

@@ -1,9 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"oversell/api"
@@ -30,7 +33,8 @@ type Survey struct {
 	// Missing are the faults that apply, and never landed.
 	Missing []chaos.Verb
 
-	known []Drawn // the first plan of each hazard that the card names: shrunk at the end, as it is no news
+	known []Drawn  // the first plan of each hazard that the card names: shrunk at the end, as it is no news
+	named []string // these hazards
 }
 
 // Finding is a plan that failed, after it was shrunk.
@@ -48,54 +52,119 @@ func (s *Survey) Contradicted() bool {
 // tries limits the repetitions of a plan that has failed once.
 const tries = 20
 
-// CampaignWatcher receives the progress of a campaign.
+// CampaignWatcher receives the progress of a campaign. Its methods are called one at a time.
 type CampaignWatcher interface {
 	// Ran is called after each plan.
 	Ran(s *Survey, d Drawn, took time.Duration)
+	// Failed is called for a plan that could not be carried out. The next plan goes on.
+	Failed(s *Survey, seed int64, err error)
 	// Shrinking is called before each repetition of a plan that has failed.
 	Shrinking(s *Survey, p chaos.Plan)
 	Found(s *Survey, f Finding)
 }
 
-// Conduct carries out the campaign. A strategy whose card a finding contradicts gets no more plans.
-func (c Campaign) Conduct(ctx context.Context, bed *Testbed, w CampaignWatcher) (all []*Survey, err error) {
+// campaign is the state of a Campaign that several labs carry out.
+type campaign struct {
+	Campaign
+	began time.Time
+
+	mu    sync.Mutex // protects the fields below, the surveys, and the calls of the watcher
+	watch CampaignWatcher
+	all   []*Survey
+	at    int // the number of the next plan
+}
+
+// Conduct carries out the campaign, in each lab one plan after the other. A strategy whose card a finding contradicts
+// gets no more plans. A lab in which two plans in a row cannot be carried out gets no more.
+func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatcher) ([]*Survey, error) {
+	all := &campaign{Campaign: c, began: time.Now(), watch: w}
 	for _, s := range c.Subjects {
-		steps := slices.Concat(bed.LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
+		steps := slices.Concat(beds[0].LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
 		for _, m := range c.Plan {
 			if m.At != "" && !slices.Contains(steps, m.At) { // a request would never stop there
 				return nil, fmt.Errorf("%s has no step %q; a request can stop at %q", s.Name(), m.At, steps)
 			}
 		}
-		all = append(all, &Survey{Subject: s, Coverage: chaos.Coverage{}})
+		all.all = append(all.all, &Survey{Subject: s, Coverage: chaos.Coverage{}})
 	}
-	defer func() {
-		for _, s := range all {
-			if c.Plan != nil || s.Contradicted() {
-				continue // nobody asks what else would have been found
-			}
-			s.Missing = s.Coverage.Missing(bed.faultsFor(s.Subject.Card))
-		}
-	}()
-	began, left := time.Now(), slices.Clone(all)
-	for seed := c.Seed; len(left) > 0 && (seed == c.Seed || time.Since(began) < c.For); seed++ {
-		for _, s := range left {
-			if err := c.once(ctx, bed, s, seed, w); err != nil {
-				return all, fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), seed, err)
-			}
-		}
-		left = slices.DeleteFunc(left, (*Survey).Contradicted)
+	errs := make([]error, len(beds))
+	var labs sync.WaitGroup
+	for i, bed := range beds {
+		labs.Go(func() { errs[i] = all.work(ctx, bed) })
 	}
-	for _, s := range left {
-		for _, d := range s.known {
-			if err := c.shrink(ctx, bed, s, d, w); err != nil {
-				return all, fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), d.Seed, err)
-			}
+	labs.Wait()
+	for _, s := range all.all {
+		if c.Plan == nil && !s.Contradicted() { // else nobody asks what else would have been found
+			s.Missing = s.Coverage.Missing(beds[0].faultsFor(s.Subject.Card))
 		}
 	}
-	return all, ctx.Err()
+	return all.all, cmp.Or(errors.Join(errs...), ctx.Err())
 }
 
-func (c Campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64, w CampaignWatcher) error {
+// work carries out plans in one lab until none is left, and then shrinks the plans that are no news.
+func (c *campaign) work(ctx context.Context, bed *Testbed) error {
+	var before error
+	for s, seed := c.next(); s != nil && ctx.Err() == nil; s, seed = c.next() {
+		err := c.once(ctx, bed, s, seed)
+		if err == nil {
+			before = nil
+			continue
+		}
+		err = fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), seed, err)
+		if before != nil || c.Plan != nil {
+			return errors.Join(before, err)
+		}
+		before = err
+		c.locked(func() { c.watch.Failed(s, seed, err) })
+	}
+	for s, d := c.nextKnown(); s != nil && ctx.Err() == nil; s, d = c.nextKnown() {
+		if err := c.shrink(ctx, bed, s, d); err != nil {
+			return fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), d.Seed, err)
+		}
+	}
+	return nil
+}
+
+func (c *campaign) locked(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do()
+}
+
+// next returns a strategy and the seed of its next plan: one plan for each strategy, then the next seed. It returns nil
+// after the end.
+func (c *campaign) next() (s *Survey, seed int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; !c.done(); c.at++ {
+		if s = c.all[c.at%len(c.all)]; !s.Contradicted() {
+			seed = c.Seed + int64(c.at/len(c.all))
+			c.at++
+			return s, seed
+		}
+	}
+	return nil, 0
+}
+
+func (c *campaign) done() bool {
+	left := func(s *Survey) bool { return !s.Contradicted() }
+	return c.at >= len(c.all) && time.Since(c.began) >= c.For || !slices.ContainsFunc(c.all, left)
+}
+
+// nextKnown takes a plan that is not shrunk yet, because its hazard is no news.
+func (c *campaign) nextKnown() (s *Survey, d Drawn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.all {
+		if n := len(s.known) - 1; n >= 0 && !s.Contradicted() {
+			d, s.known = s.known[n], s.known[:n]
+			return s, d
+		}
+	}
+	return nil, d
+}
+
+func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64) error {
 	plan := c.Plan
 	if plan == nil {
 		plan = chaos.Draw(seed, bed.LockOf(s.Subject))
@@ -106,30 +175,35 @@ func (c Campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64,
 		return err
 	}
 	d.Adapter = c.Adapter
-	s.Plans++
-	s.Coverage.Add(d.Coverage)
-	w.Ran(s, d, time.Since(began))
-	switch {
-	case !d.Verdict.Failed():
+	news := false
+	c.locked(func() {
+		s.Plans++
+		s.Coverage.Add(d.Coverage)
+		c.watch.Ran(s, d, time.Since(began))
+		switch {
+		case !d.Verdict.Failed():
+		case d.Named == "":
+			news = true
+		case slices.Contains(s.named, d.Named):
+			s.Again++
+		default:
+			s.known, s.named = append(s.known, d), append(s.named, d.Named)
+		}
+	})
+	if !news {
 		return nil
-	case d.Named == "":
-		return c.shrink(ctx, bed, s, d, w)
-	case slices.ContainsFunc(s.known, func(k Drawn) bool { return k.Named == d.Named }):
-		s.Again++
-	default:
-		s.known = append(s.known, d)
 	}
-	return nil
+	return c.shrink(ctx, bed, s, d)
 }
 
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
 // drawn, stays as it is.
-func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, w CampaignWatcher) (err error) {
+func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn) (err error) {
 	f := Finding{Drawn: d, First: d.Moves}
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {
 		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
-			w.Shrinking(s, p)
+			c.locked(func() { c.watch.Shrinking(s, p) })
 			var next Drawn
 			if next, err = bed.CarryOut(ctx, s.Subject, p, d.Seed); err != nil {
 				break
@@ -149,8 +223,10 @@ func (c Campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn, 
 		chaos.Shrink(f.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
 	}
 	if err == nil && ctx.Err() == nil {
-		s.Findings = append(s.Findings, f)
-		w.Found(s, f)
+		c.locked(func() {
+			s.Findings = append(s.Findings, f)
+			c.watch.Found(s, f)
+		})
 	}
 	return err
 }

@@ -194,7 +194,7 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	if !ok {
 		return false, nil
 	}
-	b.touched = b.touched || m.Do == chaos.Holds || m.Do == chaos.Loses
+	b.touched = b.touched || m.Do == chaos.Holds || m.Do == chaos.HoldsRow || m.Do == chaos.Loses
 	count := c.coverage[m.Do]
 	count.Injected++
 	c.coverage[m.Do] = count
@@ -334,7 +334,7 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 		return f, true
 	}
 	var all []fault.Fault
-	for _, link := range c.links(on) {
+	for _, link := range c.links(on, m.Do) {
 		all = append(all, c.onLink(m, link))
 	}
 	if len(all) == 0 {
@@ -343,24 +343,25 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 	return fault.Together(all...), true
 }
 
-// links returns the links of a replica to the servers of the lock.
-func (c *conductor) links(on string) []*rig.Link {
+// links returns the links of a replica that a fault strikes: to the servers of the lock, or to the database.
+func (c *conductor) links(on string, v chaos.Verb) []*rig.Link {
 	return slices.DeleteFunc(c.bed.Rig.Links(), func(l *rig.Link) bool {
-		return l.From() != on || !slices.ContainsFunc(c.servers, func(s *rig.Server) bool { return s.Name() == l.To() })
+		ofLock := slices.ContainsFunc(c.servers, func(s *rig.Server) bool { return s.Name() == l.To() })
+		return l.From() != on || v == chaos.HoldsRow && service(l.To()) != "mysql" || v != chaos.HoldsRow && !ofLock
 	})
 }
 
 func (c *conductor) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 	text := c.subject.key()
-	if c.subject.Card.onTrial() {
-		text = "" // a program may send any names, and nothing else runs on the replica
+	if c.subject.Card.onTrial() || m.Do == chaos.HoldsRow {
+		text = "" // a program may send any names, a statement has the product as a parameter, and nothing else runs
 	}
 	switch m.Do {
 	case chaos.Cut:
 		return fault.Cut(l)
 	case chaos.Slow:
 		return fault.Delay(l, 500*time.Millisecond)
-	case chaos.Holds:
+	case chaos.Holds, chaos.HoldsRow:
 		return fault.HoldCommand(l, text, m.Nth)
 	case chaos.Loses:
 		return fault.LostAnswer(l, text, m.Nth)
@@ -376,7 +377,7 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 	}
 	for i, b := range c.clients {
 		if b.touched {
-			err = errors.Join(err, restore(c.links(name(i)))(ctx)) // else a gate would stay
+			err = errors.Join(err, restore(append(c.links(name(i), chaos.Holds), c.links(name(i), chaos.HoldsRow)...))(ctx)) // else a gate would stay
 		}
 		replica := c.bed.replica(i)
 		ready := eventually(ctx, name(i)+" is ready", func() bool { return replica.Ready(ctx) == nil })

@@ -67,7 +67,7 @@ func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
 // TestUnknownStep checks that a plan with a misspelt step is not carried out as if it had none.
 func TestUnknownStep(t *testing.T) {
 	bed := open(t)
-	all, err := Campaign{Subjects: []Subject{subject(t, bed, "redis", false)}, Plan: chaos.Plan{{Do: chaos.Sells, At: "raed"}}}.Conduct(t.Context(), bed, unwatched{})
+	all, err := Campaign{Subjects: []Subject{subject(t, bed, "redis", false)}, Plan: chaos.Plan{{Do: chaos.Sells, At: "raed"}}}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
 	if err == nil || !strings.Contains(err.Error(), "raed") || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -79,7 +79,7 @@ func TestCampaign(t *testing.T) {
 	bed := open(t)
 	s := subject(t, bed, "none", false)
 	s.Card.Safe, s.Card.Breaks = true, nil
-	all, err := Campaign{Subjects: []Subject{s}, For: 5 * time.Minute, Seed: 1}.Conduct(t.Context(), bed, unwatched{})
+	all, err := Campaign{Subjects: []Subject{s}, For: 5 * time.Minute, Seed: 1}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +94,7 @@ func TestCampaign(t *testing.T) {
 type unwatched struct{}
 
 func (unwatched) Ran(*Survey, Drawn, time.Duration) {}
+func (unwatched) Failed(*Survey, int64, error)      {}
 func (unwatched) Shrinking(*Survey, chaos.Plan)     {}
 func (unwatched) Found(*Survey, Finding)            {}
 
@@ -108,7 +109,7 @@ func TestFencedInRandomPlans(t *testing.T) {
 			fenced = append(fenced, Subject{Card: card, Fenced: true})
 		}
 	}
-	all, err := Campaign{Subjects: fenced, For: 20 * time.Minute, Seed: time.Now().UnixNano()}.Conduct(t.Context(), bed, unwatched{})
+	all, err := Campaign{Subjects: fenced, For: 20 * time.Minute, Seed: time.Now().UnixNano()}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
 	if err != nil {
 		t.Fatal(err)
 	}
