@@ -49,6 +49,10 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 	return acts
 }
 
+// StatementHeld is the name of a fault between a replica and the database of the row. It ends no lease, so it is only drawn
+// for locks on other servers.
+const StatementHeld = "statement held back"
+
 // mayEnd returns the first time at which the lease of a grant may end, or Open.
 func mayEnd(rec history.Recording, enter LockOp, replica string, released time.Duration) time.Duration {
 	end := Open
@@ -57,7 +61,7 @@ func mayEnd(rec history.Recording, enter LockOp, replica string, released time.D
 	}
 	for _, s := range rec.Spans {
 		onReplica := strings.HasPrefix(s.Who, "replica-")
-		if s.To < enter.Call || s.From > released || onReplica && s.Who != replica {
+		if s.To < enter.Call || s.From > released || onReplica && s.Who != replica || s.What == StatementHeld {
 			continue
 		}
 		from := max(s.From, enter.Call)

@@ -10,6 +10,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig"
@@ -340,7 +341,11 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 	if len(all) == 0 {
 		return f, false
 	}
-	return fault.Together(all...), true
+	f = fault.Together(all...)
+	if m.Do == chaos.HoldsRow {
+		f.Name = check.StatementHeld
+	}
+	return f, true
 }
 
 // links returns the links of a replica that a fault strikes: to the servers of the lock, or to the database.

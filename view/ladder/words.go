@@ -13,7 +13,7 @@ import (
 var chinese = map[string]string{ //nolint:gochecknoglobals // a dictionary, never written
 	"lock": "锁", "stock": "库存", "no replica": "没有副本", "lease ends": "租期结束", "lock lost": "锁已丢失",
 	"process frozen": "进程停顿", "killed": "被杀死", "restarted": "重启", "locks deleted": "锁被删除", "session expired": "会话已过期", "two nodes": "两个节点", "replication held": "复制被暂停",
-	"failover": "主从切换",
+	"failover": "主从切换", "command held back": "命令被扣住", "statement held back": "语句被扣住", "unreplicated": "未复制", "quorum-loss": "失去多数", "split": "网络分区",
 
 	"no answer seen": "没有看到应答", "sold": "已售", "sold out": "售完", "not acquired": "没有拿到锁", "unavailable": "不可用",
 	"refused, the lock is lost": "被拒绝，锁已丢失", "refused, its fence is old": "被拒绝，栅栏号已旧", "conflict": "冲突", "cancelled": "已取消", "unknown": "不明",
@@ -35,7 +35,7 @@ func (l lang) word(english string) string {
 func (t Recorded) fault(english string) string {
 	if t.lang == "zh" {
 		for _, f := range []struct{ en, zh string }{
-			{"cut from ", "与 %s 的连接被切断"}, {"reset by ", "%s 重置连接"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"},
+			{"cut from ", "与 %s 的连接被切断"}, {"reset by ", "%s 重置连接"}, {"lost reply of ", "%s 的应答丢失"}, {"clock jumps by ", "时钟跳了 %s"}, {"slow answers of ", "%s 的应答变慢"},
 		} {
 			if rest, ok := strings.CutPrefix(english, f.en); ok {
 				return fmt.Sprintf(f.zh, rest)
