@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,9 @@ Otherwise, the strategy gets no more plans.
 
 The table says how often each fault was injected, how often it had its effect, and in which phase of
 a request. About a fault that never landed, the run is inconclusive.
+
+STRATEGY may also be semaphore:redis, semaphore:zk, read-write:redis or read-write:zk: clients lock
+and unlock such a primitive by hand.
 
 Exit status:
   0    every finding is a hazard that the strategy's card names
@@ -81,10 +85,19 @@ func (f *chaosFlags) check(args []string) error {
 	if len(args) == 0 {
 		return errors.New("name one or more strategies. List them: oversell strategies")
 	}
-	if err := checkStrategies(args); err != nil {
+	known := experiment.Primitives()
+	strategies := slices.DeleteFunc(slices.Clone(args), func(id string) bool { return slices.Contains(known, id) })
+	if err := checkStrategies(strategies, known...); len(strategies) > 0 && err != nil {
 		return err
 	}
 	for _, id := range args {
+		if slices.Contains(known, id) {
+			if f.fenced {
+				return fmt.Errorf("%s has no fencing token: leave out --fenced", id)
+			}
+			f.campaign.Subjects = append(f.campaign.Subjects, experiment.PrimitiveSubject(id))
+			continue
+		}
 		for _, card := range catalog.Cards() {
 			if card.ID != id {
 				continue

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,13 @@ func TestSameSeedSamePlan(t *testing.T) {
 		}
 		plans[p.String()] = true
 		plans[chaos.Draw(seed, lock("zk")).String()] = true
+		byHand := lock("semaphore")
+		byHand.Steps, byHand.ByHand, byHand.Leases = []api.Step{api.Granted}, true, true
+		hand := chaos.Draw(seed, byHand)
+		if hand.Has(chaos.Sells, chaos.Resumes) {
+			t.Errorf("a primitive is sold: %s", hand)
+		}
+		p = slices.Concat(p, hand)
 		read, err := chaos.Parse(p.String())
 		if err != nil || read.String() != p.String() {
 			t.Errorf("written %s, read %s, %v", p, read, err)

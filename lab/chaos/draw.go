@@ -16,7 +16,13 @@ type Lock struct {
 	Servers int        // of its lock
 	Locker  bool       // a request may acquire it twice
 	Expires bool       // its lease ends although its holder lives
+	ByHand  bool       // it is locked and unlocked in two requests
+	Leases  bool       // such a request may ask for a lease
 }
+
+// begin and end are what a client does first and last.
+func (l Lock) begin() Verb { return map[bool]Verb{false: Sells, true: Locks}[l.ByHand] }
+func (l Lock) end() Verb   { return map[bool]Verb{false: Resumes, true: Unlocks}[l.ByHand] }
 
 // drawing is a plan while it is drawn. It guesses the state of the requests and the lock, so that few moves are in
 // vain. A wrong guess does no harm: a move that is impossible is skipped.
@@ -65,7 +71,7 @@ func Draw(seed int64, lock Lock) Plan {
 // overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in any
 // order: most races between two commands have this form.
 func (d *drawing) overlap() {
-	ways := []Verb{Sells, Sells, Sells} // the request stops at a step, or is not delayed
+	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
 	for _, v := range []Verb{Holds, Holds, HoldsRow} {
 		if slices.Contains(d.Faults, v) {
 			ways = append(ways, v)
@@ -73,13 +79,14 @@ func (d *drawing) overlap() {
 	}
 	var ends Plan
 	for client := range 2 + d.IntN(Clients-1) {
-		sale := d.detailed(Move{Do: Sells, Client: client})
-		if way := ways[d.IntN(len(ways))]; way != Sells {
+		sale := d.detailed(Move{Do: d.begin(), Client: client})
+		if way := ways[d.IntN(len(ways))]; way != d.begin() {
 			sale.At = ""
 			d.plan = append(d.plan, d.detailed(Move{Do: way, Client: client}))
 			ends = append(ends, Move{Do: Heals, Of: way, Client: client})
-		} else if sale.At != "" {
-			ends = append(ends, Move{Do: Resumes, Client: client})
+		}
+		if sale.At != "" || d.ByHand {
+			ends = append(ends, Move{Do: d.end(), Client: client})
 		}
 		if d.plan = append(d.plan, sale); d.IntN(3) == 0 {
 			d.plan = append(d.plan, Move{Do: Passes})
@@ -91,7 +98,7 @@ func (d *drawing) overlap() {
 
 // weigh draws how often each move comes, and which faults: none, one or two kinds.
 func (d *drawing) weigh() {
-	d.weights = map[Verb]int{Sells: 4 + d.IntN(4), Resumes: 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
+	d.weights = map[Verb]int{d.begin(): 4 + d.IntN(4), d.end(): 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
 	kinds := slices.Clone(d.Faults)
 	d.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, v := range kinds[:min(len(kinds), []int{0, 1, 1, 1, 2, 2}[d.IntN(6)])] {
@@ -115,13 +122,16 @@ func (d *drawing) next() Move {
 		switch {
 		case gone:
 		case !r.running:
-			consider(Move{Do: Sells, Client: client}, often)
+			consider(Move{Do: d.begin(), Client: client}, often)
+			if d.ByHand {
+				consider(Move{Do: Unlocks, Client: client}, 1) // it holds nothing
+			}
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
 				consider(Move{Do: v, Client: client}, twice)
 			}
 		default:
 			if r.stopped {
-				consider(Move{Do: Resumes, Client: client}, often)
+				consider(Move{Do: d.end(), Client: client}, often)
 			}
 			consider(Move{Do: Cancels, Client: client}, twice)
 			for _, v := range Faults() {
@@ -165,6 +175,8 @@ func (d *drawing) detailed(m Move) Move {
 		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
 			m.At = later[d.IntN(len(later))]
 		}
+	case Locks:
+		m.Try, m.Many, m.Leased = d.IntN(6) == 0, d.IntN(2) == 0, d.Leases && d.IntN(3) == 0
 	case Holds, HoldsRow, Loses:
 		m.Nth = 1 + d.IntN(4)
 	case Crashes, Restarts, Jumps:
@@ -177,12 +189,15 @@ func (d *drawing) detailed(m Move) Move {
 func (d *drawing) guess(m Move) {
 	r := &d.requests[m.Client]
 	switch m.Do {
-	case Sells, Resumes:
+	case Sells, Resumes, Locks, Unlocks:
 		*r = request{running: true, at: len(d.Steps)}
 		if m.At != "" {
 			r.at = slices.Index(d.Steps, m.At)
 		}
-		if m.Do == Sells {
+		if m.Do == Locks { // it holds the lock until it unlocks
+			r.at = 0
+		}
+		if m.Do == d.begin() {
 			d.queue = append(d.queue, m.Client)
 		} else {
 			d.goesOn(m.Client)

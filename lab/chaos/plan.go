@@ -19,6 +19,8 @@ const (
 	Resumes Verb = "resumes" // the stopped request goes on, and may stop again, at At
 	Cancels Verb = "cancels" // the client closes its connection
 	Passes  Verb = "passes"  // more than a lease passes
+	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
+	Unlocks Verb = "unlocks" // also what it does not hold
 )
 
 // These moves inject a fault. Each fault but those that end by themselves is healed by Heals.
@@ -64,6 +66,8 @@ type Move struct {
 	Client int      // 0 is A; of a move that no client makes, it is 0 too
 	At     api.Step // where the request stops; empty means nowhere
 	Nth    int      // of a command or a server, from 1
+	Many   bool     // it locks for writing, or takes two permits
+	Leased bool     // it locks for a lease, which nothing renews
 	Of     Verb     // the fault that Heals heals
 	Try    bool     // the sale does not wait for the lock
 	Nested bool     // it acquires the lock a second time
@@ -97,6 +101,12 @@ func (m Move) String() string {
 	}
 	if m.Nested {
 		words = append(words, "nested")
+	}
+	if m.Many {
+		words = append(words, "many")
+	}
+	if m.Leased {
+		words = append(words, "leased")
 	}
 	if m.At != "" {
 		words = append(words, "at", string(m.At))
@@ -133,7 +143,7 @@ func parseMove(words []string) (m Move, err error) {
 	if len(words) == 0 || m.Client < 0 {
 		return m, fmt.Errorf("it must be a client from A to %s and a verb, such as A sells", Name(Clients-1))
 	}
-	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals), m.Do) {
+	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals, Locks, Unlocks), m.Do) {
 		return m, fmt.Errorf("there is no verb %q", words[0])
 	}
 	for words = words[1:]; len(words) > 0; words = words[1:] {
@@ -142,6 +152,10 @@ func parseMove(words []string) (m Move, err error) {
 			m.Try = true
 		case word == "nested":
 			m.Nested = true
+		case word == "many":
+			m.Many = true
+		case word == "leased":
+			m.Leased = true
 		case word == "at" && len(words) > 1:
 			words = words[1:]
 			m.At = api.Step(words[0])

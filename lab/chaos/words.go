@@ -16,6 +16,8 @@ func (m Move) Words() api.Text {
 	}
 	add(m.Try, "It does not wait for the lock.", "它不等锁。")
 	add(m.Nested, "It acquires the lock a second time.", "它再次加锁。")
+	add(m.Many, "It locks for writing, or takes two permits.", "它加写锁，或取两个许可。")
+	add(m.Leased, "Nothing renews its lease.", "它的租期没有续期。")
 	add(m.At != "", "It stops at the step "+string(m.At)+".", "它停在步骤 "+string(m.At)+"。")
 	return words
 }
@@ -25,6 +27,8 @@ func sentences() map[Verb]api.Text {
 	return map[Verb]api.Text{
 		Sells:      {EN: "%[1]s begins a sale.", ZH: "%[1]s 开始一笔销售。"},
 		Resumes:    {EN: "%[1]s goes on.", ZH: "%[1]s 继续。"},
+		Locks:      {EN: "%[1]s locks.", ZH: "%[1]s 加锁。"},
+		Unlocks:    {EN: "%[1]s unlocks.", ZH: "%[1]s 解锁。"},
 		Cancels:    {EN: "%[1]s closes its connection.", ZH: "%[1]s 断开了连接。"},
 		Passes:     {EN: "More than a lease passes.%.0[1]s", ZH: "过了一个多租期。%.0[1]s"},
 		Freezes:    {EN: "The process of %[1]s is frozen.", ZH: "%[1]s 的进程被冻结。"},

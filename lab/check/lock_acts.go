@@ -42,7 +42,7 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 			leave.Call, leave.Return = all[last-1].At, all[last].At
 		}
 		acts = append(acts, enter, leave)
-		if end := mayEnd(rec, enter, id.replica, leave.Return); end < leave.Return {
+		if end := MayEnd(rec, enter, id.replica, leave.Return); end < leave.Return {
 			acts = append(acts, LockOp{Act: Expire, Owner: owner, Call: max(end, enter.Call), Return: Open})
 		}
 	}
@@ -53,8 +53,8 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 // for locks on other servers.
 const StatementHeld = "statement held back"
 
-// mayEnd returns the first time at which the lease of a grant may end, or Open.
-func mayEnd(rec history.Recording, enter LockOp, replica string, released time.Duration) time.Duration {
+// MayEnd returns the first time at which the lease of a grant may end, or Open. The holder is on a replica.
+func MayEnd(rec history.Recording, enter LockOp, replica string, released time.Duration) time.Duration {
 	end := Open
 	if rec.Lease > 0 && !rec.Renews {
 		end = enter.Call + rec.Lease

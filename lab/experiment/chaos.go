@@ -34,9 +34,12 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 		steps = append(steps, at)
 	}
 	steps = append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
+	if s.primitive != nil {
+		steps = []api.Step{api.Granted}
+	}
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker,
-		Expires: s.Card.Lease && !s.Card.Renews,
+		Expires: s.Card.Lease && !s.Card.Renews, ByHand: s.primitive != nil, Leases: s.Card.uses("redis"),
 	}
 }
 
@@ -46,8 +49,8 @@ func (bed *Testbed) faultsFor(c Card) []chaos.Verb {
 		return []chaos.Verb{chaos.Freezes, chaos.Dies}
 	}
 	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
-		named := v != chaos.Holds && v != chaos.Loses || c.Locker            // the commands of other strategies do not name their key
-		row := v != chaos.HoldsRow || c.Locker && c.lockService() != "mysql" // there, Holds strikes the row as well
+		named := v != chaos.Holds && v != chaos.Loses || c.Locker                                      // the commands of other strategies do not name their key
+		row := v != chaos.HoldsRow || c.Locker && c.Family != handFamily && c.lockService() != "mysql" // there, Holds strikes the row as well
 		return !named || !row || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
 	})
 }

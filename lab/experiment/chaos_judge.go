@@ -36,19 +36,28 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	if err != nil {
 		return d, err
 	}
-	left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
-	if err != nil {
-		return d, err
-	}
 	d = Drawn{Moves: p, Coverage: c.coverage, Result: Result{
 		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: seed, Claim: Protects, MySQL: bed.mysql, Plan: p.String(),
 		Recording: s.Card.Leased(history.Recording{Start: bed.rec.start, Stock: plenty, Ops: c.ops, Events: bed.rec.eventsOf(s.key()), Spans: c.spans}),
 	}}
-	stock := check.Stock(c.ops, plenty, left)
-	d.Sold, d.Taken = stock.Sold, plenty-left
-	found := c.find(p, d.Recording, stock, last)
-	d.Verdict, d.Invariant, d.Why = found.verdict, found.invariant, api.Joined(d.Counts(), found.why)
-	d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
+	var found finding
+	if s.primitive != nil {
+		found = c.findByHand(&d.Recording, last)
+		d.Why = found.why
+	} else {
+		left, err := bed.replica(0).Count(ctx, s.Card.ID, s.product)
+		if err != nil {
+			return d, err
+		}
+		stock := check.Stock(c.ops, plenty, left)
+		d.Sold, d.Taken = stock.Sold, plenty-left
+		found = c.find(p, d.Recording, stock, last)
+		d.Why = api.Joined(d.Counts(), found.why)
+	}
+	d.Verdict, d.Invariant = found.verdict, found.invariant
+	if s.primitive == nil {
+		d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
+	}
 	if d.Verdict.Failed() {
 		d.Named, d.Claim = knownHazard(s, p, d.Result)
 	}

@@ -30,6 +30,7 @@ type conductor struct {
 	seen     map[string]bool // owners of requests that have begun
 	delayed  map[string]bool // owners of requests that were stopped before their grant
 	ops      []history.Op
+	hands    []*byHand // of a primitive
 	spans    []history.Span
 	coverage chaos.Coverage
 }
@@ -43,7 +44,8 @@ type buyer struct {
 	cancel  context.CancelFunc
 	ended   chan struct{} // nil before its first request
 	op      history.Op
-	touched bool // a command of it is or was held back, or its answer lost: its links stay as they are until the end
+	hand    *byHand // its last request to a primitive
+	touched bool    // a command of it is or was held back, or its answer lost: its links stay as they are until the end
 }
 
 // struck is a fault that lasts.
@@ -80,9 +82,17 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	case chaos.Heals:
 		return c.heal(ctx, m)
 	case chaos.Sells:
-		done = !b.running() && !b.stopped && !b.gone
+		done = c.subject.primitive == nil && !b.running() && !b.stopped && !b.gone
 		if done {
 			err = c.sell(ctx, b, m)
+		}
+	case chaos.Locks:
+		if done = c.subject.primitive != nil && !b.running() && !b.gone && !b.hand.holds(); done {
+			err = c.lock(ctx, b, m)
+		}
+	case chaos.Unlocks:
+		if done = b.hand != nil && !b.running() && !b.gone; done {
+			err = c.unlock(ctx, b)
 		}
 	case chaos.Resumes:
 		done = b.stopped && !b.gone
@@ -133,7 +143,7 @@ func (c *conductor) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 
 // collect keeps the answer of a request that has ended.
 func (c *conductor) collect(b *buyer) {
-	if b.ended != nil && isClosed(b.ended) {
+	if b.ended != nil && isClosed(b.ended) && b.hand == nil {
 		c.ops = append(c.ops, b.op)
 		b.ended = nil
 	}
@@ -229,6 +239,9 @@ func (c *conductor) lasts(v chaos.Verb, client int) int {
 
 // phase returns where a client's request is.
 func (c *conductor) phase(b *buyer) chaos.Phase {
+	if c.subject.primitive != nil {
+		return b.handPhase()
+	}
 	last := api.Step("")
 	for _, e := range c.bed.rec.eventsOf(c.subject.key()) {
 		if e.Owner == b.owner && e.Replica == name(b.on) {
@@ -357,7 +370,7 @@ func (c *conductor) links(on string, v chaos.Verb) []*rig.Link {
 }
 
 func (c *conductor) onLink(m chaos.Move, l *rig.Link) fault.Fault {
-	text := c.subject.key()
+	text := c.subject.lockName()
 	if c.subject.Card.onTrial() || m.Do == chaos.HoldsRow {
 		text = "" // a program may send any names, a statement has the product as a parameter, and nothing else runs
 	}
@@ -404,6 +417,9 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 			<-b.ended
 		}
 		c.collect(b)
+	}
+	if c.subject.primitive != nil {
+		return c.lastByHand(ctx)
 	}
 	last = c.bed.buy(ctx, 1, c.subject, url.Values{"wait": {grantBound.String()}})
 	last.Client = chaos.Clients + 1

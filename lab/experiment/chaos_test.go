@@ -45,6 +45,30 @@ func TestKnownPlans(t *testing.T) {
 	}
 }
 
+// TestPrimitivesInPlans locks and unlocks by hand. A semaphore that claims one permit grants too many.
+func TestPrimitivesInPlans(t *testing.T) {
+	bed := open(t)
+	one := PrimitiveSubject("semaphore:redis")
+	one.primitive.permits = 1
+	for _, tt := range []struct {
+		subject Subject
+		plan    string
+		verdict api.Verdict
+	}{
+		{PrimitiveSubject("semaphore:redis"), "A locks many, B locks try many, B locks leased, A unlocks, A unlocks, B unlocks", api.Safe},
+		{PrimitiveSubject("semaphore:redis"), "A locks leased, B locks, C locks, passes, A unlocks", api.Safe},
+		{PrimitiveSubject("semaphore:zk"), "A locks many, B locks many, A unlocks, C locks", api.Safe},
+		{PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A heals dies", api.Safe},
+		{PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, passes, A heals freezes, A unlocks", api.Safe},
+		{one, "A locks, B locks, A unlocks", api.Broken},
+	} {
+		d := carryOut(t, bed, tt.subject, tt.plan)
+		if d.Verdict != tt.verdict || d.Plan != tt.plan {
+			t.Errorf("%s, %s: %s; %s; carried out: %s", tt.subject.Name(), tt.plan, d.Verdict, d.Why.EN, d.Plan)
+		}
+	}
+}
+
 func subject(t *testing.T, bed *Testbed, strategy string, fenced bool) Subject {
 	t.Helper()
 	i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == strategy })

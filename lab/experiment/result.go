@@ -22,6 +22,8 @@ type Subject struct {
 	Card    Card
 	Fenced  bool
 	product int64
+	// primitive is not nil for a semaphore or a read-write lock, which only random plans have as a subject.
+	primitive *primitive
 }
 
 func (s Subject) key() string { return api.Key(s.product) }

@@ -1,0 +1,208 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/check"
+	"oversell/lab/history"
+)
+
+// primitive is a lock for several holders. Clients lock and unlock it by hand: in two requests to one replica.
+type primitive struct {
+	one, many     string // the routes that lock it, for one permit or to read, and for more
+	free, freeAll string // those that unlock
+	permits, more int    // in all, and those that many takes
+}
+
+func primitives() map[string]primitive {
+	return map[string]primitive{
+		"semaphore":  {"semaphore/acquire?qty=1&", "semaphore/acquire?qty=2&", "semaphore/release?", "semaphore/release?", 3, 2},
+		"read-write": {"read/lock?", "write/lock?", "read/unlock?", "write/unlock?", check.AllPermits, check.AllPermits},
+	}
+}
+
+// Primitives returns the names of the primitives in random plans, such as semaphore:redis.
+func Primitives() (names []string) {
+	for name := range primitives() {
+		names = append(names, name+":redis", name+":zk")
+	}
+	slices.Sort(names)
+	return names
+}
+
+// PrimitiveSubject returns a primitive as a subject of random plans. Its card claims that it survives all of them.
+func PrimitiveSubject(name string) Subject {
+	kind, backend, _ := strings.Cut(name, ":")
+	c := api.Card{ID: name, Family: handFamily, Scope: api.ScopeShared, Safe: true, Locker: true, Lease: true, Renews: true, Backends: []string{backend}}
+	if backend == "zk" {
+		c.Backends = []string{"zookeeper"}
+	}
+	p := primitives()[kind]
+	return Subject{Card: Card{Card: c}, primitive: &p}
+}
+
+// handFamily is the family of these cards. No sale writes to the database.
+const handFamily = "primitive"
+
+// lockName returns the name by which the servers know the lock. That of a primitive has no colon.
+func (s Subject) lockName() string {
+	if s.primitive != nil {
+		return strings.ReplaceAll(s.key(), ":", "-")
+	}
+	return s.key()
+}
+
+// byHand is a request that locks or unlocks.
+type byHand struct {
+	chaos.Move // that locked
+	on         int
+	act        check.LockOp
+	failed     error
+}
+
+// holds reports whether the client holds what it has locked, as far as it knows.
+func (h *byHand) holds() bool { return h != nil && h.act.Act == check.Enter && h.failed == nil }
+
+// lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
+func (c *conductor) lock(ctx context.Context, b *buyer, m chaos.Move) error {
+	p, query := c.subject.primitive, url.Values{"wait": {grantBound.String()}}
+	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(c.hands)), Permits: 1}}
+	route := p.one
+	if m.Many {
+		route, h.act.Permits = p.many, p.more
+	}
+	if m.Try {
+		query.Set("wait", "0s")
+	}
+	if m.Leased {
+		query.Set("lease", Lease.String())
+	}
+	return c.ask(ctx, b, h, route, query)
+}
+
+// unlock lets a client unlock what it locked last, even if it has unlocked that.
+func (c *conductor) unlock(ctx context.Context, b *buyer) error {
+	h := *b.hand
+	h.act.Act, h.failed = check.Leave, nil
+	return c.ask(ctx, b, &h, map[bool]string{false: c.subject.primitive.free, true: c.subject.primitive.freeAll}[h.Many], url.Values{})
+}
+
+// ask sends a request, and waits until it has ended, or takes no step any more.
+func (c *conductor) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
+	_, backend, _ := strings.Cut(c.subject.Card.ID, ":")
+	query.Set("backend", backend)
+	query.Set("name", c.subject.lockName())
+	query.Set("owner", h.act.Owner)
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.hand, b.cancel, b.ended = h, cancel, make(chan struct{})
+	c.hands = append(c.hands, h)
+	replica := c.bed.replica(b.on)
+	go func(ended chan struct{}) {
+		defer close(ended)
+		defer cancel()
+		h.act.Call = c.bed.since()
+		h.failed = replica.Call(asking, http.MethodPost, "/test/"+route+query.Encode(), nil, nil)
+		h.act.Return = c.bed.since()
+	}(b.ended)
+	select {
+	case <-b.ended:
+	case <-time.After(settled):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// handPhase returns where a client is that locks by hand.
+func (b *buyer) handPhase() chaos.Phase {
+	switch {
+	case b.running() && b.hand.act.Act == check.Enter:
+		return chaos.Wait
+	case b.running():
+		return chaos.Release
+	case b.hand.holds():
+		return chaos.Critical
+	}
+	return chaos.NoPhase
+}
+
+// lastByHand unlocks all that is held. Then one more client locks.
+func (c *conductor) lastByHand(ctx context.Context) (op history.Op, err error) {
+	for _, b := range c.clients {
+		if b.hand.holds() {
+			err = errors.Join(err, c.unlock(ctx, b))
+			<-b.ended
+		}
+	}
+	last := &buyer{on: 1}
+	err = errors.Join(err, c.lock(ctx, last, chaos.Move{Many: true}))
+	<-last.ended
+	if op.Outcome = history.OK; last.hand.failed != nil {
+		op.Outcome = history.Refused
+	}
+	return op, errors.Join(err, ctx.Err())
+}
+
+// acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
+// unlocked, at any time, and a lease or a fault may have ended what was locked.
+func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+	step := func(h *byHand, s api.Step, at time.Duration) {
+		events = append(events, history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at})
+	}
+	released := map[string]time.Duration{}
+	for _, h := range c.hands {
+		act := h.act
+		switch {
+		case act.Act == check.Leave && h.failed != nil:
+			act.Return = check.Open
+			acts = append(acts, act)
+		case act.Act == check.Leave:
+			released[act.Owner] = act.Return
+			acts = append(acts, act)
+			step(h, api.Released, act.Return)
+		case h.failed == nil:
+			acts = append(acts, act)
+			step(h, api.Asked, act.Call)
+			step(h, api.Granted, act.Return)
+		}
+	}
+	for _, h := range c.hands {
+		if !h.holds() {
+			continue
+		}
+		own, until := rec, check.Open
+		if at, ok := released[h.act.Owner]; ok {
+			until = at
+		}
+		if h.Leased {
+			own.Renews = false
+		}
+		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
+			acts = append(acts, check.LockOp{Act: check.Expire, Owner: h.act.Owner, Call: max(end, h.act.Call), Return: check.Open})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b history.Event) int { return int(a.At - b.At) })
+	return acts, events
+}
+
+// findByHand judges a plan on a primitive.
+func (c *conductor) findByHand(rec *history.Recording, last history.Op) finding {
+	acts, events := c.acts(*rec)
+	rec.Events = events
+	got := check.LockModel{Permits: c.subject.primitive.permits}.Check(acts)
+	switch {
+	case got.Verdict == api.Broken:
+		return finding{api.Broken, MutualExclusion, got.Why}
+	case last.Outcome != history.OK:
+		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
+	}
+	return finding{api.Safe, "", got.Why}
+}
