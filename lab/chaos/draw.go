@@ -88,7 +88,7 @@ func (d *drawing) overlap() {
 		if sale.At != "" || d.ByHand {
 			ends = append(ends, Move{Do: d.end(), Client: client})
 		}
-		if d.plan = append(d.plan, sale); d.IntN(3) == 0 {
+		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
 			d.plan = append(d.plan, Move{Do: Passes})
 		}
 	}
