@@ -347,18 +347,22 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 		f.Name = "killed" // package check ends the holds of a replica at a span with this word
 		return f, true
 	}
+	links := c.links(on, m.Do)
+	switch {
+	case len(links) == 0:
+		return f, false
+	case m.Do == chaos.HoldsRow:
+		f = fault.HoldCommand(rig.StockTable, m.Nth, links...)
+		f.Name = check.StatementHeld
+		return f, true
+	case m.Do == chaos.Holds && c.subject.Card.lockService() == "etcd": // each command goes to another member
+		return fault.HoldCommand(c.text(), m.Nth, links...), true
+	}
 	var all []fault.Fault
-	for _, link := range c.links(on, m.Do) {
+	for _, link := range links {
 		all = append(all, c.onLink(m, link))
 	}
-	if len(all) == 0 {
-		return f, false
-	}
-	f = fault.Together(all...)
-	if m.Do == chaos.HoldsRow {
-		f.Name = check.StatementHeld
-	}
-	return f, true
+	return fault.Together(all...), true
 }
 
 // links returns the links of a replica that a fault strikes: to the servers of the lock, or to the database.
@@ -369,20 +373,25 @@ func (c *conductor) links(on string, v chaos.Verb) []*rig.Link {
 	})
 }
 
-func (c *conductor) onLink(m chaos.Move, l *rig.Link) fault.Fault {
-	text := c.subject.lockName()
-	if c.subject.Card.onTrial() || m.Do == chaos.HoldsRow {
-		text = "" // a program may send any names, a statement has the product as a parameter, and nothing else runs
+// text returns what the commands to the lock contain. A program on trial may send any names, and nothing else runs on
+// its replica.
+func (c *conductor) text() string {
+	if c.subject.Card.onTrial() {
+		return ""
 	}
+	return c.subject.lockName()
+}
+
+func (c *conductor) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 	switch m.Do {
 	case chaos.Cut:
 		return fault.Cut(l)
 	case chaos.Slow:
 		return fault.Delay(l, 500*time.Millisecond)
-	case chaos.Holds, chaos.HoldsRow:
-		return fault.HoldCommand(l, text, m.Nth)
+	case chaos.Holds:
+		return fault.HoldCommand(c.text(), m.Nth, l)
 	case chaos.Loses:
-		return fault.LostAnswer(l, text, m.Nth)
+		return fault.LostAnswer(l, c.text(), m.Nth)
 	default:
 		return fault.Disconnect(l)
 	}

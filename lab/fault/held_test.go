@@ -3,6 +3,8 @@ package fault_test
 import (
 	"testing"
 	"time"
+
+	"oversell/lab/rig"
 )
 
 // TestHeldCommand holds the second command of a key back, on a link, while others pass.
@@ -51,4 +53,21 @@ func TestHeldCommand(t *testing.T) {
 	if value := direct.Get(t.Context(), "held:7").Val(); value != "c" {
 		t.Errorf("the key is %q after a command that was lost", value)
 	}
+}
+
+// TestHeldCommandsOnLinks counts the commands of two links together.
+func TestHeldCommandsOnLinks(t *testing.T) {
+	first, second := link(t, "replica-1", "redis-2"), link(t, "replica-1", "redis-3")
+	held, err := rig.HoldCommandOn([]*rig.Link{first, second}, "both:7", 2)
+	must(t, err)
+	t.Cleanup(func() { must(t, first.Restore()); must(t, second.Restore()) })
+	must(t, client(t, first.Addr()).Set(t.Context(), "both:7", "a", 0).Err())
+	set := make(chan error, 1)
+	go func() { set <- client(t, second.Addr()).Set(t.Context(), "both:7", "b", 0).Err() }()
+	<-held.Held()
+	if value := client(t, server(t, "redis-3").Addr()).Get(t.Context(), "both:7").Val(); value != "" {
+		t.Errorf("the second command has passed: %q", value)
+	}
+	held.Deliver()
+	must(t, <-set)
 }

@@ -54,14 +54,14 @@ func Delay(l *rig.Link, by time.Duration) Fault {
 	}
 }
 
-// HoldCommand holds back the nth command of a lock that contains text, from 1, with all that follows it. Heal delivers
-// it, and leaves the link as it is: Restore would lose it.
-func HoldCommand(l *rig.Link, text string, nth int) Fault {
+// HoldCommand holds back the nth command of a lock that contains text, from 1, with all that follows it: see
+// rig.HoldCommandOn. Heal delivers it, and leaves the links as they are: Restore would lose it.
+func HoldCommand(text string, nth int, links ...*rig.Link) Fault {
 	var held *rig.HeldCommand
 	return Fault{
-		Name: "command held back", Target: l.From(),
+		Name: "command held back", Target: links[0].From(),
 		inject: func(context.Context) (err error) {
-			held, err = l.HoldCommand(text, nth)
+			held, err = rig.HoldCommandOn(links, text, nth)
 			return err
 		},
 		heal: func(context.Context) error {

@@ -23,7 +23,7 @@ func protocolOf(server string) protocol {
 	kind, _, _ := strings.Cut(server, "-")
 	return map[string]protocol{
 		"redis": redisCommand, "mysql": mysqlStatement, "postgres": postgresStatement, "pgbouncer": postgresStatement,
-		"zookeeper": zookeeperRequest, "etcd": etcdRequest,
+		"zookeeper": zookeeperRequest, "etcd": etcdRequest, StockTable: stockStatement,
 	}[kind]
 }
 
@@ -50,17 +50,41 @@ func redisCommand(data []byte) (length int, name string) {
 // statementName returns the first word of a statement. A statement on the stock is the sale's, not the lock's, and
 // the others, which set up a connection or belong to the sale's transaction, lock nothing.
 func statementName(text []byte, others ...string) string {
-	if bytes.Contains(text, []byte("db_stock")) {
+	if bytes.Contains(text, []byte(StockTable)) {
 		return ""
 	}
-	word := strings.ToUpper(string(regexp.MustCompile(`[A-Za-z]{2,}`).Find(text)))
+	word := firstWord(text)
 	if slices.Contains(others, word) {
 		return ""
 	}
 	return word
 }
 
+func firstWord(text []byte) string {
+	return strings.ToUpper(string(regexp.MustCompile(`[A-Za-z]{2,}`).Find(text)))
+}
+
+// StockTable is the table of the stock, and as a text for HoldCommand: all statements on the stock, in place of the
+// commands of the lock.
+const StockTable = "db_stock"
+
+func stockStatement(data []byte) (length int, name string) {
+	return mysqlQuery(data, func(text []byte) string {
+		if !bytes.Contains(text, []byte(StockTable)) {
+			return ""
+		}
+		return firstWord(text)
+	})
+}
+
 func mysqlStatement(data []byte) (length int, name string) {
+	return mysqlQuery(data, func(text []byte) string {
+		return statementName(text, "SET", "USE", "SHOW", "BEGIN", "START", "COMMIT", "ROLLBACK")
+	})
+}
+
+// mysqlQuery finds a packet. The function nameOf names the text of a statement.
+func mysqlQuery(data []byte, nameOf func([]byte) string) (length int, name string) {
 	const head = 4 // three bytes of length, and the number of the packet
 	if len(data) < head {
 		return 0, ""
@@ -74,7 +98,7 @@ func mysqlStatement(data []byte) (length int, name string) {
 	case data[3] != 0 || length == head: // the log-in
 		return length, ""
 	case data[head] == query:
-		return length, statementName(data[head+1:length], "SET", "USE", "SHOW", "BEGIN", "START", "COMMIT", "ROLLBACK")
+		return length, nameOf(data[head+1 : length])
 	case data[head] == execute:
 		return length, "EXECUTE"
 	}

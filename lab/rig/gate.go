@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
@@ -22,6 +23,7 @@ type commandGate struct {
 	Nth    int    `json:"nth"`
 	Watch  bool   `json:"watch"`
 
+	leader     atomic.Pointer[commandGate] // of the gates that count together; nil in a gate that counts alone
 	made       sync.Once
 	held, free chan struct{}
 
@@ -40,7 +42,16 @@ type arriving struct {
 // NewState implements [toxics.StatefulToxic].
 func (*commandGate) NewState() any { return new(arriving) }
 
+// lead returns the gate that counts.
+func (g *commandGate) lead() *commandGate {
+	if leader := g.leader.Load(); leader != nil {
+		return leader
+	}
+	return g
+}
+
 func (g *commandGate) channels() (held, free chan struct{}) {
+	g = g.lead()
 	g.made.Do(func() { g.held, g.free = make(chan struct{}), make(chan struct{}) })
 	return g.held, g.free
 }
@@ -48,9 +59,9 @@ func (g *commandGate) channels() (held, free chan struct{}) {
 // Pipe implements [toxics.Toxic].
 func (g *commandGate) Pipe(stub *toxics.ToxicStub) {
 	a, _ := stub.State.(*arriving)
-	_, opened := g.channels()
 	for {
-		input, free := stub.Input, opened
+		_, free := g.channels()
+		input := stub.Input
 		if a.ended {
 			input = nil
 		}
@@ -111,6 +122,7 @@ func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 }
 
 func (g *commandGate) passes(name string, command []byte) bool {
+	g = g.lead()
 	held, free := g.channels()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -157,10 +169,30 @@ func (l *Link) HoldCommand(text string, nth int) (*HeldCommand, error) {
 	return l.gate(text, nth, false)
 }
 
+// HoldCommandOn is HoldCommand on several links, whose commands count together: a client of etcd sends each command to
+// another member.
+func HoldCommandOn(links []*Link, text string, nth int) (*HeldCommand, error) {
+	first, err := links[0].HoldCommand(text, nth)
+	for _, l := range links[1:] {
+		if err != nil {
+			break
+		}
+		var other *HeldCommand
+		if other, err = l.HoldCommand(text, nth); err == nil {
+			other.gate.leader.Store(first.gate)
+		}
+	}
+	return first, err
+}
+
 func (l *Link) gate(text string, nth int, watch bool) (*HeldCommand, error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if err := l.add(gateType, gateType, "upstream", &commandGate{Server: l.to, Text: text, Nth: nth, Watch: watch}); err != nil {
+	server := l.to
+	if text == StockTable {
+		server = text
+	}
+	if err := l.add(gateType, gateType, "upstream", &commandGate{Server: server, Text: text, Nth: nth, Watch: watch}); err != nil {
 		return nil, err
 	}
 	g, _ := l.proxy.Toxics.GetToxic(gateType).Toxic.(*commandGate)

@@ -31,6 +31,8 @@ func TestCommands(t *testing.T) {
 		{"mysql", query("INSERT INTO held VALUES (1)"), 32, "INSERT"},
 		{"mysql", query("UPDATE db_stock SET count = 1"), 34, ""},
 		{"mysql", query("SET autocommit = 1"), 23, ""},
+		{StockTable, query("UPDATE db_stock SET count = 1"), 34, "UPDATE"},
+		{StockTable, query("INSERT INTO held VALUES (1)"), 32, ""},
 		{"mysql", string([]byte{1, 0, 0, 0, 14}), 5, ""},
 		{"mysql", string([]byte{2, 0, 0, 1, 3, 3}), 6, ""},
 		{"postgres", string([]byte{0, 0, 0, 8, 4, 210, 22, 47}), 8, ""},
