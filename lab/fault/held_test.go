@@ -57,7 +57,7 @@ func TestHeldCommand(t *testing.T) {
 
 // TestHeldCommandsOnLinks counts the commands of two links together.
 func TestHeldCommandsOnLinks(t *testing.T) {
-	first, second := link(t, "replica-1", "redis-2"), link(t, "replica-1", "redis-3")
+	first, second := link(t, "replica-1", "redis-1"), link(t, "replica-1", "redis-2")
 	held, err := rig.HoldCommandOn([]*rig.Link{first, second}, "both:7", 2)
 	must(t, err)
 	t.Cleanup(func() { must(t, first.Restore()); must(t, second.Restore()) })
@@ -65,7 +65,7 @@ func TestHeldCommandsOnLinks(t *testing.T) {
 	set := make(chan error, 1)
 	go func() { set <- client(t, second.Addr()).Set(t.Context(), "both:7", "b", 0).Err() }()
 	<-held.Held()
-	if value := client(t, server(t, "redis-3").Addr()).Get(t.Context(), "both:7").Val(); value != "" {
+	if value := client(t, server(t, "redis-2").Addr()).Get(t.Context(), "both:7").Val(); value != "" {
 		t.Errorf("the second command has passed: %q", value)
 	}
 	held.Deliver()
