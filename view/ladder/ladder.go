@@ -201,10 +201,10 @@ func (l Ladder) columns() (columns []column, width int) {
 func (d drawing) row(r Rung) row {
 	p := row{Rung: r, Y: d.Foot, Height: rowHeight, X: d.Columns[r.Column].X + 27, Says: d.says(r)}
 	p.StockX = d.Columns[len(d.Columns)-1].X + 28
-	switch {
-	case r.Kind == Gap:
+	switch r.Kind {
+	case Gap:
 		p.Height = gapHeight
-	case r.Kind == Alarm, r.Kind == Remark:
+	case Alarm, Remark:
 		p.BoxX, p.BoxWidth = p.X-10, width(r.Words)+20
 	}
 	if r.Detail != "" {

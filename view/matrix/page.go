@@ -97,8 +97,12 @@ type meaning struct{ Term, Means string }
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, lang string) error {
 	p := page{Lang: lang, Summary: m.summary(), Contradictions: m.Contradictions(lang)}
 	p.About = []meaning{
-		{p.T("date", "日期"), about.Date}, {p.T("machine", "机器"), about.Machine}, {p.T("versions", "版本"), about.Versions},
-		{p.T("command", "命令"), about.Command}, {p.T("contract", "契约"), about.Contract}, {p.T("load", "负载"), about.Load},
+		{p.T("date", "日期"), about.Date},
+		{p.T("machine", "机器"), about.Machine},
+		{p.T("versions", "版本"), about.Versions},
+		{p.T("command", "命令"), about.Command},
+		{p.T("contract", "契约"), about.Contract},
+		{p.T("load", "负载"), about.Load},
 	}
 	for _, v := range allVerdicts() {
 		p.Legend = append(p.Legend, meaning{v.verdict.Sign() + " " + v.verdict.In(lang), v.meaning.In(lang)})
