@@ -69,7 +69,7 @@ func Draw(seed int64, lock Lock) Plan {
 }
 
 // overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in any
-// order: most races between two commands have this form.
+// order, some of them by the death of the process: most races between two commands have this form.
 func (d *drawing) overlap() {
 	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
 	for _, v := range []Verb{Holds, Holds, HoldsRow} {
@@ -87,6 +87,9 @@ func (d *drawing) overlap() {
 		}
 		if sale.At != "" || d.ByHand {
 			ends = append(ends, Move{Do: d.end(), Client: client})
+		}
+		if last := len(ends) - 1; last >= 0 && slices.Contains(d.Faults, Dies) && d.IntN(6) == 0 {
+			ends[last] = Move{Do: Dies, Client: client}
 		}
 		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
 			d.plan = append(d.plan, Move{Do: Passes})

@@ -56,6 +56,7 @@ type struck struct {
 	span  int // its index in spans
 
 	landed bool
+	lost   bool // the process has died whose command was held back: it never sent it
 	phases []chaos.Phase // of the requests that it struck
 }
 
@@ -219,6 +220,9 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	}
 	if m.Do == chaos.Dies {
 		b.stopped = false
+		for _, held := range c.lasting {
+			held.lost = held.lost || held.Do.OnLink() && held.Client == m.Client
+		}
 	}
 	c.lasting = append(c.lasting, s)
 	if !m.Do.Lasts() && m.Do != chaos.Loses {
@@ -311,7 +315,11 @@ func (c *conductor) end(ctx context.Context, s *struck) error {
 			return err
 		}
 	}
-	if err := s.heal(ctx); err != nil {
+	heal := s.heal
+	if s.lost {
+		heal = restore(c.links(name(s.Client), s.Do))
+	}
+	if err := heal(ctx); err != nil {
 		return fmt.Errorf("heal %s: %w", s.Move, err)
 	}
 	if s.Do == chaos.Freezes || s.Do == chaos.Dies {
