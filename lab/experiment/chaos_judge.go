@@ -90,6 +90,9 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 			return *found
 		}
 	}
+	if idle := c.longestIdle(rec); idle > idleBound {
+		return *stalled(api.Textf("When all faults had ended and nothing held the lock, a request waited %v for it in vain.", "所有故障都结束、也没有人持锁之后，一个请求白等了 %v。", idle.Round(time.Second)))
+	}
 	if last.Outcome != history.OK {
 		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
 	}
@@ -114,6 +117,26 @@ func (c *conductor) unexplained(rec history.Recording) *finding {
 		return stalled(api.Textf("A waiter was granted the lock %v after its release.", "锁释放 %v 之后，等待者才拿到它。", late.Round(10*time.Millisecond)))
 	}
 	return nil
+}
+
+// idleBound is longer than the lease of a dead holder, and then that of a dead waiter before the request.
+const idleBound = 2*Lease + time.Second
+
+// longestIdle returns for how long a request waited in vain after the last fault, and after the last step of those that
+// had held the lock by then.
+func (c *conductor) longestIdle(rec history.Recording) (longest time.Duration) {
+	for _, op := range rec.Ops {
+		free := max(op.Call, c.healed)
+		for _, e := range rec.Events {
+			if chaos.PhaseAfter(api.Step(e.Step)) != chaos.Wait && e.At < op.Return {
+				free = max(free, e.At)
+			}
+		}
+		if op.Reason == history.NotAcquired {
+			longest = max(longest, op.Return-free)
+		}
+	}
+	return longest
 }
 
 // latestWake returns the longest time from a release to the next grant, if a request waited all that time. A request

@@ -33,6 +33,7 @@ type conductor struct {
 	hands    []*byHand // of a primitive
 	spans    []history.Span
 	coverage chaos.Coverage
+	healed   time.Duration // since the start of the recording, when all faults had ended
 }
 
 // buyer is a client, whose requests go to a replica of its own.
@@ -56,7 +57,7 @@ type struck struct {
 	span  int // its index in spans
 
 	landed bool
-	lost   bool // the process has died whose command was held back: it never sent it
+	lost   bool          // the process has died whose command was held back: it never sent it
 	phases []chaos.Phase // of the requests that it struck
 }
 
@@ -423,6 +424,7 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 	if err != nil {
 		return last, err
 	}
+	c.healed = c.bed.since()
 	for _, b := range c.clients {
 		if b.ended == nil {
 			continue
