@@ -79,7 +79,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Dies:       {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
 		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}},
 		chaos.Slow:       {stalling: []string{"late-answer"}},
-		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "missed-release"}},
+		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}},
 		chaos.HoldsRow:   {losing: []string{"pause-at-read", "pause", "starved"}},
 		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply"}},
 		chaos.Disconnect: {[]string{"session-expiry", "waiter-session"}, []string{"waiter-reset", "lost-reply", "missed-release"}},
