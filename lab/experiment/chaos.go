@@ -17,8 +17,8 @@ type Drawn struct {
 	Result
 	Moves    chaos.Plan
 	Coverage chaos.Coverage
-	// Named is the hazard that the plan is, unless the card says that the strategy survives it: see Result.Claim. Then the
-	// finding is no news.
+	// Named is the hazard that the plan is; it may be empty. The finding is no news unless the claim is Protects: see
+	// Result.Claim.
 	Named string
 }
 
@@ -68,39 +68,45 @@ func (bed *Testbed) lockServers(c Card) (servers []*rig.Server) {
 
 // explanation lists hazards that explain a finding, the more special ones first.
 type explanation struct {
-	losing   []string // hazards by which an update is lost, or two requests hold the lock
+	losing   []string // hazards by which an update is lost
 	stalling []string // those by which the lock is not granted any more
+	// doubling lists those by which a second request is granted the lock while the lease of the first lasts. A hazard that ends
+	// a lease, such as a pause, is none: the model of the lock knows leases.
+	doubling []string
 }
 
 func explanationOf(v chaos.Verb) explanation {
 	lost := []string{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
+	foreign, paused := []string{"foreign-unlock"}, []string{"pause-at-read", "pause", "starved"}
 	return map[chaos.Verb]explanation{
-		chaos.Freezes:    {losing: []string{"pause-at-read", "pause", "starved"}},
+		chaos.Freezes:    {losing: paused, doubling: foreign},
 		chaos.Dies:       {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
-		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}},
+		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}, []string{"dead-waiter", "partition"}},
 		chaos.Slow:       {stalling: []string{"late-answer"}},
-		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}},
-		chaos.HoldsRow:   {losing: []string{"pause-at-read", "pause", "starved"}},
-		chaos.Loses:      {[]string{"renewal-reply"}, []string{"lost-reply", "release-reply"}},
-		chaos.Disconnect: {[]string{"session-expiry", "waiter-session"}, []string{"waiter-reset", "lost-reply", "missed-release"}},
+		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []string{"late-release", "late-acquire", "foreign-unlock"}},
+		chaos.HoldsRow:   {losing: paused, doubling: foreign},
+		chaos.Loses:      {losing: []string{"renewal-reply"}, stalling: []string{"lost-reply", "release-reply"}},
+		chaos.Disconnect: {losing: []string{"session-expiry", "waiter-session"}, stalling: []string{"waiter-reset", "lost-reply", "missed-release"}},
 		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},
-		chaos.Crashes:    {lost, []string{"minority-loss", "restart", "database-down", "failover"}},
-		chaos.Restarts:   {lost, []string{"restart", "database-down", "failover"}},
+		chaos.Crashes:    {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
+		chaos.Restarts:   {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
 		chaos.Jumps:      {losing: []string{"clock-jump"}},
-		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}},
+		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
 }
 
 // knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
-// If the card says that the strategy survives all that the plan has, the claim is Protects.
+// The claim is Protects if the card says that the strategy survives all that the plan has.
 func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Claim) {
-	stalls := found.Invariant == Progress
+	stalls, doubles := found.Invariant == Progress, found.Invariant == MutualExclusion
 	var candidates []string
 	for _, v := range append(chaos.Faults(), chaos.Passes) {
 		switch {
 		case !p.Has(v):
 		case stalls:
 			candidates = append(candidates, explanationOf(v).stalling...)
+		case doubles:
+			candidates = append(candidates, explanationOf(v).doubling...)
 		default:
 			candidates = append(candidates, explanationOf(v).losing...)
 		}
@@ -112,9 +118,14 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 	if !stalls && !s.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
-	for _, claim := range []Claim{Breaks, Silent} {
+	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
-			if e, ok := Of(hazard); ok && e.AppliesTo(s.Card) && e.Claim(s.Card, s.Fenced) == claim {
+			e, ok := Of(hazard)
+			switch {
+			case !ok || !e.AppliesTo(s.Card) || e.Claim(s.Card, s.Fenced) != claim:
+			case doubles && claim == Silent: // no lock may grant twice, whatever its card says
+				return hazard, Protects
+			default:
 				return hazard, claim
 			}
 		}

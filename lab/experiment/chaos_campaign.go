@@ -46,7 +46,7 @@ type Finding struct {
 
 // Contradicted reports whether the card does not name a finding that failed again. One that never did decides nothing.
 func (s *Survey) Contradicted() bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Named == "" && f.Tries != 0 })
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries != 0 })
 }
 
 // tries limits the repetitions of a plan that has failed once.
@@ -182,7 +182,7 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 		c.watch.Ran(s, d, time.Since(began))
 		switch {
 		case !d.Verdict.Failed():
-		case d.Named == "":
+		case d.Claim == Protects:
 			news = true
 		case slices.Contains(s.named, d.Named):
 			s.Again++

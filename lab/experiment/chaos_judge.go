@@ -64,20 +64,21 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	return d, nil
 }
 
-// find judges the row, the history of the lock, the order of its queue, and the progress, in this order.
+// find judges the history of the lock, the row, the order of its queue, and the progress, in this order: a lease that ended
+// explains a lost update, but not two holders within it.
 func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conservation, last history.Op) finding {
 	card, harmless := c.subject.Card, !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels, chaos.Passes)
-	if stock.Verdict == api.Broken {
-		return finding{api.Broken, Conservation, api.Text{}}
-	}
-	if i := slices.IndexFunc(rec.Ops, func(op history.Op) bool { return op.Reason == history.SoldOut }); i >= 0 {
-		return finding{api.Broken, Conservation, api.Text{EN: "A request was told that nothing is left.", ZH: "有请求被告知已售完，而库存还有。"}}
-	}
 	if card.Locker && card.Scope == api.ScopeShared {
 		model := check.LockModel{Permits: 1, Fenced: c.subject.Fenced && !p.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts)}
 		if locked := model.Check(check.LockActs(rec)); locked.Verdict == api.Broken {
 			return finding{api.Broken, MutualExclusion, locked.Why}
 		}
+	}
+	if stock.Verdict == api.Broken {
+		return finding{api.Broken, Conservation, api.Text{}}
+	}
+	if i := slices.IndexFunc(rec.Ops, func(op history.Op) bool { return op.Reason == history.SoldOut }); i >= 0 {
+		return finding{api.Broken, Conservation, api.Text{EN: "A request was told that nothing is left.", ZH: "有请求被告知已售完，而库存还有。"}}
 	}
 	if fences := check.Fences(rec); c.subject.Fenced && fences.Verdict == api.Broken {
 		return finding{api.Broken, FenceMonotonicity, fences.Why}

@@ -32,6 +32,8 @@ func about(f experiment.Finding) api.Text {
 	switch {
 	case f.Named != "" && f.Claim == experiment.Breaks:
 		text = api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
+	case f.Named != "" && f.Claim == experiment.Protects:
+		text = api.Textf("This is the hazard %s. The card of %s does not say that it breaks it.", "这是危险 %s，%s 的卡片没有说会被它破坏。", f.Named, f.Strategy)
 	case f.Named != "":
 		text = api.Textf("This is the hazard %s, about which the card of %s says nothing.", "这是危险 %s，%s 的卡片没有说明。", f.Named, f.Strategy)
 	}
@@ -70,7 +72,7 @@ func SurveyTable(s *experiment.Survey, lang string) terminal.Table {
 func SurveySentence(s *experiment.Survey) api.Text {
 	news, known := 0, 0
 	for _, f := range s.Findings {
-		if f.Named == "" {
+		if f.Claim == experiment.Protects {
 			news++
 		} else {
 			known++
