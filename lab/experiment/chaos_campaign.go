@@ -224,6 +224,11 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 	}
 	if err == nil && ctx.Err() == nil {
 		c.locked(func() {
+			same := func(o Finding) bool { return o.Named == f.Named && o.Invariant == f.Invariant && o.Claim == f.Claim }
+			if f.Claim != Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
+				s.Again++
+				return
+			}
 			s.Findings = append(s.Findings, f)
 			c.watch.Found(s, f)
 		})
