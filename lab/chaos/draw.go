@@ -55,7 +55,7 @@ func Draw(seed int64, lock Lock) Plan {
 		Lock: lock, Rand: rand.New(rand.NewPCG(uint64(seed), hash.Sum64())), //nolint:gosec // not a secret
 		lasting: map[Move]bool{}, used: map[Verb]int{}, holder: nobody,
 	}
-	if d.IntN(2) == 0 {
+	if d.IntN(3) > 0 {
 		d.overlap()
 		return d.plan
 	}
@@ -68,8 +68,8 @@ func Draw(seed int64, lock Lock) Plan {
 	return d.plan
 }
 
-// overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in any
-// order, some of them by the death of the process: most races between two commands have this form.
+// overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in the
+// same order or in another, some of them by the death of the process: most races between two commands have this form.
 func (d *drawing) overlap() {
 	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
 	for _, v := range []Verb{Holds, Holds, HoldsRow} {
@@ -78,7 +78,7 @@ func (d *drawing) overlap() {
 		}
 	}
 	var ends Plan
-	for client := range 2 + d.IntN(Clients-1) {
+	for client := range 2 + min(1, d.IntN(3)) {
 		sale := d.detailed(Move{Do: d.begin(), Client: client})
 		if way := ways[d.IntN(len(ways))]; way != d.begin() {
 			sale.At = ""
@@ -95,7 +95,9 @@ func (d *drawing) overlap() {
 			d.plan = append(d.plan, Move{Do: Passes})
 		}
 	}
-	d.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+	if d.IntN(2) == 0 {
+		d.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+	}
 	d.plan = append(d.plan, ends...)
 }
 
