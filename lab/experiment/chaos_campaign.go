@@ -110,6 +110,9 @@ func (c *campaign) work(ctx context.Context, bed *Testbed) error {
 			before = nil
 			continue
 		}
+		if ctx.Err() != nil { // stopped, which Conduct returns
+			break
+		}
 		err = fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), seed, err)
 		if before != nil || c.Plan != nil {
 			return errors.Join(before, err)

@@ -197,6 +197,17 @@ func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 	}
 }
 
+// TestFaultAlone draws a fault during which no request took a step.
+func TestFaultAlone(t *testing.T) {
+	alone := ladder.OfRecording(history.Recording{Spans: []history.Span{{What: "kill", Who: "redis-1", From: time.Second, To: 2 * time.Second}}}).In("en")
+	if html, err := alone.Inline("alone"); err != nil || !strings.Contains(string(html), "redis-1: killed") {
+		t.Errorf("%v: %s", err, html)
+	}
+	if lines := alone.Ladder().Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], "redis-1: killed") {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestNoOverlapNoAlarm(t *testing.T) {
 	rec := recordingOf(t, "0 replica-1 o1 granted", "5 replica-1 o1 released", "6 replica-2 o2 granted", "9 replica-2 o2 released")
 	if svg := inline(t, rec); strings.Contains(svg, `class="both"`) || strings.Contains(svg, "both believe") || strings.Contains(svg, "believes") {

@@ -60,7 +60,7 @@ func (s *scene) setColumns() {
 		locked = locked || len(task.holds)+len(task.waits) > 0
 		sold = sold || task.op != nil && task.op.Qty > 0 || task.took("read") || task.took("written")
 	}
-	if locked {
+	if locked || len(s.columns) == 0 && len(s.spans) > 0 { // a fault that no request was there to see has its place beside the lock
 		s.lock = len(s.columns)
 		s.columns = append(s.columns, Column{Name: s.word("lock")})
 	}
