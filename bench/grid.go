@@ -58,19 +58,26 @@ func (g grid) ranged(of func(figures) float64, digits int) func(candidate) strin
 	return func(c candidate) string { return ranged(g.measured[c], of, digits) }
 }
 
-// checkLoad prints the highest share of the cores that the load took, and returns an error if it is too high.
-func (g grid) checkLoad() error {
+// timed is ranged for a rate or a time. It returns the share of the cores that the load took instead, if that is more than
+// measure.MostLoad: then the figure is partly that of the load.
+func (g grid) timed(of func(figures) float64, digits int) func(candidate) string {
+	return func(c candidate) string {
+		if load := ratio.Of(values(g.measured[c], share)).Median; load > measure.MostLoad {
+			return fmt.Sprintf("load %.0f %%", 100*load)
+		}
+		return ranged(g.measured[c], of, digits)
+	}
+}
+
+// printLoad prints the highest share of the cores that the load took.
+func (g grid) printLoad() {
 	highest, of := 0.0, candidate{}
 	for c, all := range g.measured {
 		if median := ratio.Of(values(all, share)).Median; median > highest {
 			highest, of = median, c
 		}
 	}
-	g.printf("The load took %.0f %% of the cores or less (%v).\n\n", 100*highest, of)
-	if highest > measure.MostLoad {
-		return fmt.Errorf("the load took %.0f %% of the cores (%v), so the rates are partly its own", 100*highest, of)
-	}
-	return nil
+	g.printf("The load took %.0f %% of the cores or less (%v). Above a third, a cell has this share in place of the rate or the time.\n\n", 100*highest, of)
 }
 
 // against compares the rates of two candidates in the same rounds.

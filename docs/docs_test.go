@@ -59,7 +59,7 @@ func TestDocsNameNothingInternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	internal := regexp.MustCompile(`(?i)\bissue \d|/root/|/home/|/Users/|` + regexp.QuoteMeta(checkout))
-	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md", "bench/DURABILITY.md") {
+	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md", "bench/DURABILITY.md", "bench/WAITERS.md") {
 		for _, found := range internal.FindAllString(read(t, file), -1) {
 			t.Errorf("%s names %q, which its readers do not have", file, found)
 		}
@@ -218,7 +218,7 @@ func deadLink(from, text, target string) error {
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md", "bench/DURABILITY.md") {
+	for _, file := range append(documents(t), "CHANGELOG.md", "bench/RESULTS.md", "bench/DURABILITY.md", "bench/WAITERS.md") {
 		text := read(t, file)
 		for _, target := range links(text) {
 			seen++

@@ -16,6 +16,7 @@ type Lock struct {
 	Servers int        // of its lock
 	Locker  bool       // a request may acquire it twice
 	Expires bool       // its lease ends although its holder lives
+	Fenced  bool       // the row checks a fencing token, so its statements matter more
 	ByHand  bool       // it is locked and unlocked in two requests
 	Leases  bool       // such a request may ask for a lease
 }
@@ -72,7 +73,11 @@ func Draw(seed int64, lock Lock) Plan {
 // same order or in another, some of them by the death of the process: most races between two commands have this form.
 func (d *drawing) overlap() {
 	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
-	for _, v := range []Verb{Holds, Holds, HoldsRow} {
+	others := []Verb{Holds, Holds, HoldsRow}
+	if d.Fenced {
+		others = append(others, HoldsRow, HoldsRow)
+	}
+	for _, v := range others {
 		if slices.Contains(d.Faults, v) {
 			ways = append(ways, v)
 		}

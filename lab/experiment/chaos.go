@@ -39,7 +39,7 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 	}
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker,
-		Expires: s.Card.Lease && !s.Card.Renews, ByHand: s.primitive != nil, Leases: s.Card.uses("redis"),
+		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, ByHand: s.primitive != nil, Leases: s.Card.uses("redis"),
 	}
 }
 
