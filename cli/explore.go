@@ -27,6 +27,10 @@ type exploreFlags struct {
 	limit  time.Duration
 	replay string
 	files  files
+
+	program string // of --go
+	locks   []explore.Lock
+	random  explore.Random
 }
 
 // garbage lets the memory grow between two collections: a schedule leaves a lot, and keeps little.
@@ -54,6 +58,12 @@ schedule with --replay. Schedules that differ only in the order of steps without
 other run once; --full runs all. An experiment on real servers has the last word: see the commands
 break and step.
 
+With --random, it runs so many schedules in place of all, for more clients and faults than a complete
+search can have. Random priorities choose each move, and change at --depth - 1 moves.
+
+With --go, it explores a lock of another Go library: of the program in this folder, which hands it to
+cli.Explore. See adapters/examples/schedules.
+
 --html writes a page: the verdict, the shortest schedule as a timeline, and the tree of choices with
 the number of schedules below each move. So a class sees which move leads to the lost update.
 
@@ -66,8 +76,8 @@ Exit status:
   2    the strategy does not exist, or the command line is wrong
   130  stopped by Ctrl-C; it prints what it has found until then`
 
-func exploreCommand() *cobra.Command {
-	flags := exploreFlags{files: files{command: "explore"}}
+func exploreCommand(foreign ...explore.Lock) *cobra.Command {
+	flags := exploreFlags{files: files{command: "explore"}, locks: foreign}
 	cmd := &cobra.Command{
 		Use:   "explore STRATEGY",
 		Short: "Run every schedule of a strategy's clients, and count those that lose an update",
@@ -78,6 +88,8 @@ func exploreCommand() *cobra.Command {
   oversell explore redis-setnx --crashes 1
   oversell explore redis-lua --pauses 1 --html schedules.html
   oversell explore redis-lua --pauses 1 --replay A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A
+  oversell explore redlock --clients 3 --pauses 1 --random 10000
+  oversell explore --go adapters/examples/schedules redsync --pauses 1
   oversell explore --all --limit 60s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && !flags.every {
@@ -88,6 +100,9 @@ func exploreCommand() *cobra.Command {
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			debug.SetGCPercent(garbage)
+			if flags.program != "" {
+				return flags.build(cmd, args)
+			}
 			if flags.every {
 				return flags.all(cmd, args)
 			}
@@ -123,17 +138,24 @@ func (f *exploreFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.limit, "limit", 0,
 		"end the search after this time, and print what it has found; 0 for no limit")
 	set.StringVar(&f.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
+	set.IntVar(&f.random.Schedules, "random", 0, "run this number of schedules with random priorities, not all schedules")
+	set.IntVar(&f.random.Depth, "depth", 3, "of --random: 1 to 10, the number of moves that a bug needs in a certain order")
+	set.Int64Var(&f.random.Seed, "seed", 1, "of --random: the same seed draws the same schedules")
+	set.StringVar(&f.program, "go", "", "explore a lock of the Go program in this `FOLDER`, which calls cli.Explore")
 	f.files.add(set, "json", "write the result as JSON to this file; - for stdout")
 	f.files.add(set, "html",
 		"write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
 }
 
 func (f *exploreFlags) check() error {
-	if err := checkStrategies([]string{f.scope.Strategy}); err != nil {
+	if err := f.checkName(); err != nil {
 		return usage("explore: %w", err)
 	}
-	if err := explore.Supports(f.scope.Strategy, f.scope.Bounds.Fenced); err != nil {
+	if err := f.scope.Supported(); err != nil {
 		return usage("%w", err)
+	}
+	if err := f.checkRandom(); err != nil {
+		return usage("explore: %w", err)
 	}
 	_, must := explore.OnMySQL(f.scope.Strategy)
 	if f.real = f.real || must || f.scope.MySQL != ""; f.real {
@@ -156,6 +178,20 @@ func (f *exploreFlags) check() error {
 		return usage("explore: --limit %v: must not be negative", f.limit)
 	}
 	return f.files.check()
+}
+
+func (f *exploreFlags) checkRandom() error {
+	switch r := f.random; {
+	case r.Schedules < 0:
+		return fmt.Errorf("--random %d: must not be negative", r.Schedules)
+	case r.Depth < 1 || r.Depth > 10:
+		return fmt.Errorf("--depth %d: must be 1 to 10", r.Depth)
+	case r.Schedules > 0 && f.replay != "":
+		return errors.New("--replay runs one schedule: it cannot be used with --random")
+	case r.Schedules > 0:
+		f.scope.Random = &r
+	}
+	return nil
 }
 
 // onServer does the work with a real MySQL, if the scope needs one. It starts a server if the command
@@ -246,13 +282,20 @@ func (f *exploreFlags) search(ctx context.Context, t explore.Scope, progress fun
 func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	of := "all schedules within these bounds"
-	if !r.Complete {
+	switch {
+	case r.Random != nil:
+		of = "drawn at random"
+	case !r.Complete:
 		of = "not all schedules: the search was ended"
 	}
 	line("%s, %d clients: %s schedules (%s), %.0f in a second", r.Strategy, r.Bounds.Clients, terminal.Number(r.Schedules), of,
 		float64(r.Schedules+r.Redundant)/took.Seconds())
 	for _, c := range r.Counts() {
 		line("%8s %s", c.N, c.Of.EN)
+	}
+	if drawn := r.Random; drawn != nil {
+		line("Each schedule shows a bug that needs %d moves in a certain order with a probability of at least 1 in %.0f (%d moves, %d priorities).",
+			drawn.Depth, 1/drawn.Guarantee(), drawn.Steps, drawn.Actors)
 	}
 	title := r.Harm.Shortest()
 	if title.EN == "" {

@@ -59,6 +59,25 @@ func TestExploreOnMySQL(t *testing.T) {
 	}
 }
 
+// TestExploreForeign compiles a program that hands locks of other libraries over.
+func TestExploreForeign(t *testing.T) {
+	rigtest.Nightly(t, "TestForeign of ./locks/explore")
+	for args, want := range map[string][]string{
+		"redsync":                                  {"redsync, 2 clients: 6 schedules (all schedules", "       0 lose an update"},
+		"redsync-3 --failovers 2 --random 50":      {"redsync-3, 2 clients: 50 schedules (drawn at random)", "a probability of at least 1 in "},
+		"bsm/redislock --replay A,A,A,A,B,B,B,B":   {"1. A: SET", "A sold, B sold; 8 of 10 are left. No update is lost."},
+		"bsm/redislock --lost-replies 1 --limit 1": {"time: missing unit"},
+		"redislock":                                {`no lock "redislock", only redsync, redsync-3, bsm/redislock`},
+	} {
+		_, out, message := execute(t, strings.Fields("explore --go ../adapters/examples/schedules "+args)...)
+		for _, text := range want {
+			if !strings.Contains(out+message, text) {
+				t.Errorf("%s: %s%s does not say %q", args, out, message, text)
+			}
+		}
+	}
+}
+
 func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"explore":                            "explore: name one strategy",
@@ -78,6 +97,10 @@ func TestExploreRefuses(t *testing.T) {
 		"explore --all --html x":             "--all cannot be used with --html",
 		"explore none --json x --html x":     "--json and --html name the same file",
 		"explore none --replay A,A,B,B,":     "the schedule ended after 4 of the 5 steps",
+		"explore none --random -1":           "--random -1: must not be negative",
+		"explore none --random 9 --depth 11": "--depth 11: must be 1 to 10",
+		"explore none --random 9 --replay A": "--replay runs one schedule: it cannot be used with --random",
+		"explore --go . --all":               "--all searches our strategies: it cannot be used with --go",
 	} {
 		if status, _, message := execute(t, strings.Fields(args)...); status != 2 || !strings.Contains(message, want) {
 			t.Errorf("%s: status %d, %s want %s", args, status, message, want)

@@ -11,6 +11,7 @@ import (
 // the beginning.
 type branch struct {
 	full  bool
+	pick  func([]move) int // chooses each move of a random schedule; otherwise nil
 	path  []*node
 	fixed int // the choices before this depth never change
 	limit int // ends each schedule at this depth; 0 for none
@@ -100,8 +101,12 @@ func (b *branch) choose(moves []move) int {
 			n.asleep = b.path[b.depth-2].sleepAfter()
 		}
 	}
-	n.plan(b.full || b.limit > 0)
-	n.next()
+	if b.pick != nil {
+		n.chosen = b.pick(moves)
+	} else {
+		n.plan(b.full || b.limit > 0)
+		n.next()
+	}
 	b.path = append(b.path, n)
 	return n.chosen
 }

@@ -24,6 +24,9 @@ type runner struct {
 }
 
 func newRunner(t Scope) (*runner, error) {
+	if t.Lock != nil && t.Supported() == nil {
+		return &runner{t, t.Lock.build, t.Lock.Card, nil, scale(t.Lock.Card.Backends)}, nil
+	}
 	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
 		return nil, err
 	}
@@ -69,6 +72,19 @@ func (r *runner) servers() int {
 		return 1
 	}
 	return 0
+}
+
+// Supported returns an error if the explorer has no servers for the lock, or the lock has no fence.
+func (t Scope) Supported() error {
+	switch {
+	case t.Lock == nil:
+		return Supports(t.Strategy, t.Bounds.Fenced)
+	case t.Bounds.Fenced:
+		return fmt.Errorf("explore: %s has no fencing token", t.Strategy)
+	case t.MySQL != "":
+		return fmt.Errorf("explore: %s runs in memory only", t.Strategy)
+	}
+	return nil
 }
 
 // Supports returns an error if the explorer has no servers for a strategy, or its lock has no fence.

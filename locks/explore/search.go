@@ -20,6 +20,10 @@ type Scope struct {
 	Bounds   Bounds `json:"bounds"`
 	// Full runs also the schedules that differ from another one only in the order of independent moves.
 	Full bool `json:"full,omitempty"`
+	// Random draws schedules in place of running all of them; nil runs all.
+	Random *Random `json:"random,omitempty"`
+	// Lock is the lock that Strategy names, if it is not in the catalogue.
+	Lock *Lock `json:"-"`
 	// MySQL is the data source name of a real MySQL or MariaDB. Without it, all servers are in memory.
 	MySQL string `json:"-"`
 }
@@ -57,15 +61,24 @@ func (s *search) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{Scope: s.result.Scope}, err
 	}
+	if s.result.Random != nil {
+		s.random(ctx, r)
+	} else {
+		s.all(ctx, r)
+	}
+	s.err = cmp.Or(s.err, r.Close())
+	s.result.Complete = s.err == nil && ctx.Err() == nil && s.result.Random == nil
+	return s.result, s.err
+}
+
+// all runs all schedules, divided into branches.
+func (s *search) all(ctx context.Context, r executor) {
 	s.branches, s.err = divide(ctx, r, s.result.Full)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() { s.work(ctx, r) })
 	}
 	workers.Wait()
-	s.err = cmp.Or(s.err, r.Close())
-	s.result.Complete = s.err == nil && ctx.Err() == nil
-	return s.result, s.err
 }
 
 // search is what the workers share.
