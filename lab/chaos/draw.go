@@ -15,6 +15,7 @@ type Lock struct {
 	Faults  []Verb     // that apply to it
 	Servers int        // of its lock
 	Locker  bool       // a request may acquire it twice
+	Nests   bool       // it promises that a request can
 	Expires bool       // its lease ends although its holder lives
 	Fenced  bool       // the row checks a fencing token, so its statements matter more
 	ByHand  bool       // it is locked and unlocked in two requests
@@ -69,8 +70,9 @@ func Draw(seed int64, lock Lock) Plan {
 	return d.plan
 }
 
-// overlap draws requests that overlap. Each is delayed in a way of its own, a lease may pass, and the delays end in the
-// same order or in another, some of them by the death of the process: most races between two commands have this form.
+// overlap draws requests that overlap. Each is delayed in a way of its own, and a lease may pass. The delays end in the
+// same order or in another, before or after the next request begins, some of them by the death of the process: most races
+// between two commands have this form.
 func (d *drawing) overlap() {
 	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
 	others := []Verb{Holds, Holds, HoldsRow}
@@ -82,6 +84,7 @@ func (d *drawing) overlap() {
 			ways = append(ways, v)
 		}
 	}
+	servers := slices.DeleteFunc(slices.Clone(d.Faults), func(v Verb) bool { return !v.OnServer() })
 	var ends Plan
 	for client := range 2 + min(1, d.IntN(3)) {
 		sale := d.detailed(Move{Do: d.begin(), Client: client})
@@ -98,6 +101,14 @@ func (d *drawing) overlap() {
 		}
 		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
 			d.plan = append(d.plan, Move{Do: Passes})
+		}
+		if len(servers) > 0 && d.IntN(8) == 0 {
+			d.plan = append(d.plan, d.detailed(Move{Do: servers[d.IntN(len(servers))]}))
+			servers = nil
+		}
+		if len(ends) > 0 && d.IntN(3) == 0 { // before the next request begins
+			i := d.IntN(len(ends))
+			d.plan, ends = append(d.plan, ends[i]), slices.Delete(ends, i, i+1)
 		}
 	}
 	if d.IntN(2) == 0 {
@@ -180,7 +191,7 @@ func (d *drawing) detailed(m Move) Move {
 		if d.IntN(4) > 0 {
 			m.At = d.Steps[d.IntN(len(d.Steps))]
 		}
-		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(12) == 0
+		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(map[bool]int{false: 12, true: 4}[d.Nests]) == 0
 	case Resumes:
 		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
 			m.At = later[d.IntN(len(later))]
@@ -190,7 +201,7 @@ func (d *drawing) detailed(m Move) Move {
 	case Holds, HoldsRow, Loses:
 		m.Nth = 1 + d.IntN(4)
 	case Crashes, Restarts, Jumps:
-		m.Nth = 1 + d.IntN(max(1, d.Servers))
+		m.Nth = 1 + d.IntN(1+d.IntN(max(1, d.Servers))) // the first ones more often: a wrong lock may use no others
 	}
 	return m
 }

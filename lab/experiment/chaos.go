@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -38,7 +39,7 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 		steps = []api.Step{api.Granted}
 	}
 	return chaos.Lock{
-		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker,
+		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
 		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, ByHand: s.primitive != nil, Leases: s.Card.uses("redis"),
 	}
 }
@@ -95,6 +96,43 @@ func explanationOf(v chaos.Verb) explanation {
 	}[v]
 }
 
+// late lists hazards that strike a holder after it has verified its lock, or a strategy that never verifies it.
+func late() []string { return []string{"pause", "pause-at-read", "starved", "operator-at-write", "write-behind"} }
+
+// writesLate reports whether a request may have been delayed after it had verified its lock: it stopped at its write, its
+// statement was held back, or its process was frozen while it ran.
+func writesLate(p chaos.Plan) bool {
+	var at [chaos.Clients]api.Step
+	for _, m := range p {
+		switch m.Do {
+		case chaos.Sells, chaos.Resumes:
+			at[m.Client] = m.At
+		case chaos.Freezes:
+			if s := at[m.Client]; s != api.Granted && s != api.Read {
+				return true
+			}
+		}
+		if m.At == api.Writing || m.Do == chaos.HoldsRow {
+			return true
+		}
+	}
+	return false
+}
+
+// promises reports whether a lock promises that nothing like a finding happens, although its card names no hazard: a lease
+// frees the lock when all faults have ended, a re-entrant lock grants itself to its owner again, and a holder that notices
+// the end of its lease does not write after it.
+func promises(c Card, p chaos.Plan, found Result) bool {
+	onServer := slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Do.OnServer() })
+	if found.Invariant == Progress {
+		last := found.Recording.Ops[len(found.Recording.Ops)-1]
+		return c.Lease && !onServer && last.Outcome != history.OK || c.Reentrant && slices.ContainsFunc(p, nested)
+	}
+	return c.Lease && !c.Unchecked && !onServer && !writesLate(p) && !p.Has(chaos.Slow, chaos.Holds, chaos.Loses)
+}
+
+func nested(m chaos.Move) bool { return m.Nested }
+
 // knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
 // The claim is Protects if the card says that the strategy survives all that the plan has.
 func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Claim) {
@@ -111,19 +149,22 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 			candidates = append(candidates, explanationOf(v).losing...)
 		}
 	}
-	nested := func(m chaos.Move) bool { return m.Nested }
 	if stalls && slices.ContainsFunc(p, nested) {
 		candidates = append(candidates, "nesting")
 	}
 	if !stalls && !s.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
+	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
+		candidates = slices.DeleteFunc(candidates, func(hazard string) bool { return slices.Contains(late(), hazard) })
+	}
+	promised := doubles || promises(s.Card, p, found)
 	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)
 			switch {
 			case !ok || !e.AppliesTo(s.Card) || e.Claim(s.Card, s.Fenced) != claim:
-			case doubles && claim == Silent: // no lock may grant twice, whatever its card says
+			case promised && claim == Silent: // whatever the card says
 				return hazard, Protects
 			default:
 				return hazard, claim

@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"oversell/api"
@@ -67,10 +69,11 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 // find judges the history of the lock, the row, the order of its queue, and the progress, in this order: a lease that ended
 // explains a lost update, but not two holders within it.
 func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conservation, last history.Op) finding {
-	card, harmless := c.subject.Card, !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels, chaos.Passes)
+	card := c.subject.Card
+	harmless := !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels) && (card.Renews || !p.Has(chaos.Passes))
 	if card.Locker && card.Scope == api.ScopeShared {
 		model := check.LockModel{Permits: 1, Fenced: c.subject.Fenced && !p.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts)}
-		if locked := model.Check(check.LockActs(rec)); locked.Verdict == api.Broken {
+		if locked := model.Check(check.LockActs(c.majorityKept(p, rec))); locked.Verdict == api.Broken {
 			return finding{api.Broken, MutualExclusion, locked.Why}
 		}
 	}
@@ -87,7 +90,7 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 		return finding{api.Broken, Linearizability, linear.Why}
 	}
 	if harmless {
-		if found := c.unexplained(rec); found != nil {
+		if found := cmp.Or(c.unexplained(rec), waitedInVain(p, rec.Ops)); found != nil {
 			return *found
 		}
 	}
@@ -98,6 +101,22 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
 	}
 	return finding{api.Safe, "", api.Text{}}
+}
+
+// majorityKept leaves the faults of one server out of the recording of a lock on a majority, which keeps the lock: as long as
+// no other server and no link fails.
+func (c *conductor) majorityKept(p chaos.Plan, rec history.Recording) history.Recording {
+	servers := map[int]bool{}
+	for _, m := range p {
+		if m.Do.OnServer() {
+			servers[m.Nth] = true
+		}
+	}
+	alone := len(servers) == 1 && !p.Has(chaos.Deletes, chaos.Cut, chaos.Slow, chaos.Holds, chaos.Loses, chaos.Disconnect)
+	if c.subject.Card.uses("redlock") && alone {
+		rec.Spans = slices.DeleteFunc(slices.Clone(rec.Spans), func(s history.Span) bool { return !strings.HasPrefix(s.Who, "replica-") })
+	}
+	return rec
 }
 
 // unexplained finds what must not happen in a plan without a fault: a request that failed, a queue that was overtaken, and a
@@ -116,6 +135,25 @@ func (c *conductor) unexplained(rec history.Recording) *finding {
 	}
 	if late := c.latestWake(rec); late > Lease/2+time.Duration(c.subject.Card.PollMS)*time.Millisecond {
 		return stalled(api.Textf("A waiter was granted the lock %v after its release.", "锁释放 %v 之后，等待者才拿到它。", late.Round(10*time.Millisecond)))
+	}
+	return nil
+}
+
+// waitedInVain finds a request that must try once, and waited for the lock. The requests of a client are in the order of the
+// plan.
+func waitedInVain(p chaos.Plan, ops []history.Op) *finding {
+	for _, m := range p {
+		if m.Do != chaos.Sells {
+			continue
+		}
+		i := slices.IndexFunc(ops, func(op history.Op) bool { return op.Client == m.Client+1 })
+		if i < 0 {
+			return nil
+		}
+		if took := ops[i].Return - ops[i].Call; m.Try && m.At == "" && took > Lease {
+			return &finding{api.Broken, "time-out", api.Textf("%s must try once, and waited %v for the lock.", "%s 只应尝试一次，却等锁等了 %v。", chaos.Name(m.Client), took.Round(time.Second))}
+		}
+		ops = slices.Concat(ops[:i], ops[i+1:])
 	}
 	return nil
 }
