@@ -163,7 +163,7 @@ func (d *drawing) next() Move {
 		}
 	}
 	if d.holder != nobody || len(d.queue) > 0 {
-		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Jumps} {
+		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Jumps, FailsOver} {
 			consider(Move{Do: v}, twice)
 		}
 	}
@@ -226,7 +226,7 @@ func (d *drawing) guess(m Move) {
 	case Dies, Cancels:
 		d.queue = slices.DeleteFunc(d.queue, func(c int) bool { return c == m.Client })
 		r.running = m.Do == Cancels && r.stopped
-	case Passes, Deletes, Crashes, Restarts, Jumps:
+	case Passes, Deletes, Crashes, Restarts, Jumps, FailsOver:
 		if m.Do != Passes || d.Expires || len(d.lasting) > 0 {
 			d.holder = nobody
 		}

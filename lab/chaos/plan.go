@@ -26,6 +26,7 @@ const (
 // These moves inject a fault. Each fault but those that end by themselves is healed by Heals.
 const (
 	Freezes    Verb = "freezes"    // the process of the client's replica is stopped
+	Starves    Verb = "starves"    // it gets no processor for half a lease
 	Dies       Verb = "dies"       // it is killed
 	Cut        Verb = "cut"        // it is cut off from the servers of the lock
 	Slow       Verb = "slow"       // the answers of these servers take half a second longer
@@ -37,17 +38,18 @@ const (
 	Crashes    Verb = "crashes"    // the Nth server of the lock is killed, and started again
 	Restarts   Verb = "restarts"   // it is restarted
 	Jumps      Verb = "jumps"      // the clock of the Nth server jumps ahead by an hour
+	FailsOver  Verb = "fails-over" // a replica of Redis takes over, without what was written since the plan began
 	Heals      Verb = "heals"      // the fault Of of this client or server ends
 )
 
 // Faults returns the verbs of faults, in the order of tables.
 func Faults() []Verb {
-	return []Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Jumps}
+	return []Verb{Freezes, Starves, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Jumps, FailsOver}
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
 func (v Verb) OnServer() bool {
-	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Jumps}, v)
+	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Jumps, FailsOver}, v)
 }
 
 // OnLink reports whether a fault strikes the links from a client to the servers of the lock, or to the database.
@@ -57,7 +59,7 @@ func (v Verb) OnLink() bool {
 
 // Lasts reports whether a fault stays until it is healed.
 func (v Verb) Lasts() bool {
-	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps}, v)
+	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver}, v)
 }
 
 // Move is one move of a plan.

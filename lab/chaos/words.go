@@ -32,6 +32,7 @@ func sentences() map[Verb]api.Text {
 		Cancels:    {EN: "%[1]s closes its connection.", ZH: "%[1]s 断开了连接。"},
 		Passes:     {EN: "More than a lease passes.%.0[1]s", ZH: "过了一个多租期。%.0[1]s"},
 		Freezes:    {EN: "The process of %[1]s is frozen.", ZH: "%[1]s 的进程被冻结。"},
+		Starves:    {EN: "The process of %[1]s gets no processor for half a lease.", ZH: "%[1]s 的进程有半个租期得不到 CPU。"},
 		Dies:       {EN: "The process of %[1]s is killed.", ZH: "%[1]s 的进程被杀死。"},
 		Cut:        {EN: "%[1]s is cut off from the servers of the lock.", ZH: "%[1]s 与锁服务断开。"},
 		Slow:       {EN: "%[1]s gets the answers of the lock's servers half a second late.", ZH: "锁服务对 %[1]s 的应答慢半秒。"},
@@ -43,18 +44,20 @@ func sentences() map[Verb]api.Text {
 		Crashes:    {EN: "Server %[2]d of the lock is killed, and started again.", ZH: "锁服务的第 %[2]d 台服务器被杀死并重新启动。"},
 		Restarts:   {EN: "Server %[2]d of the lock is restarted.", ZH: "锁服务的第 %[2]d 台服务器重启。"},
 		Jumps:      {EN: "The clock of server %[2]d jumps ahead by an hour.", ZH: "第 %[2]d 台服务器的时钟快进一小时。"},
+		FailsOver:  {EN: "A replica of Redis takes over, without what was written since the first step.%.0[1]s", ZH: "Redis 的从节点接管，它没有第一步以来写入的数据。%.0[1]s"},
 	}
 }
 
 // healed has a sentence for the end of each fault that lasts.
 func healed() map[Verb]api.Text {
 	return map[Verb]api.Text{
-		Freezes:  {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
-		Dies:     {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
-		Cut:      {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
-		Slow:     {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
-		Holds:    {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
-		HoldsRow: {EN: "The command of %[1]s to the database arrives.", ZH: "%[1]s 发给数据库的命令到达。"},
-		Jumps:    {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
+		Freezes:   {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
+		Dies:      {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
+		Cut:       {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
+		Slow:      {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
+		Holds:     {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
+		HoldsRow:  {EN: "The command of %[1]s to the database arrives.", ZH: "%[1]s 发给数据库的命令到达。"},
+		FailsOver: {EN: "The first Redis is the master again.%.0[1]s", ZH: "原来的 Redis 重新成为主节点。%.0[1]s"},
+		Jumps:     {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
 	}
 }

@@ -47,12 +47,12 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 // faultsFor returns the faults that can strike a strategy. A lock in one process has no servers.
 func (bed *Testbed) faultsFor(c Card) []chaos.Verb {
 	if c.Scope == api.ScopeProcess || c.Scope == api.ScopeNone {
-		return []chaos.Verb{chaos.Freezes, chaos.Dies}
+		return []chaos.Verb{chaos.Freezes, chaos.Starves, chaos.Dies}
 	}
 	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
 		named := v != chaos.Holds && v != chaos.Loses || c.Locker                                      // the commands of other strategies do not name their key
 		row := v != chaos.HoldsRow || c.Locker && c.Family != handFamily && c.lockService() != "mysql" // there, Holds strikes the row as well
-		return !named || !row || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
+		return !named || !row || v == chaos.FailsOver && !c.uses("redis") || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
 	})
 }
 
@@ -81,6 +81,7 @@ func explanationOf(v chaos.Verb) explanation {
 	foreign, paused := []string{"foreign-unlock"}, []string{"pause-at-read", "pause", "starved"}
 	return map[chaos.Verb]explanation{
 		chaos.Freezes:    {losing: paused, doubling: foreign},
+		chaos.Starves:    {losing: paused, doubling: foreign},
 		chaos.Dies:       {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
 		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}, []string{"dead-waiter", "partition"}},
 		chaos.Slow:       {stalling: []string{"late-answer"}},
@@ -92,6 +93,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Crashes:    {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
 		chaos.Restarts:   {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
 		chaos.Jumps:      {losing: []string{"clock-jump"}},
+		chaos.FailsOver:  {losing: lost, stalling: []string{"failover"}},
 		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
 }
@@ -107,7 +109,7 @@ func writesLate(p chaos.Plan) bool {
 		switch m.Do {
 		case chaos.Sells, chaos.Resumes:
 			at[m.Client] = m.At
-		case chaos.Freezes:
+		case chaos.Freezes, chaos.Starves:
 			if s := at[m.Client]; s != api.Granted && s != api.Read {
 				return true
 			}

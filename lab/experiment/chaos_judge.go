@@ -22,6 +22,11 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	}
 	bed.rec.forget()
 	lost, c := bed.rec.lostEvents(), bed.conductor(s)
+	if p.Has(chaos.FailsOver) {
+		if err := c.lag(); err != nil {
+			return d, err
+		}
+	}
 	var possible chaos.Plan
 	for _, m := range p {
 		done, err := c.do(ctx, m)
@@ -72,7 +77,7 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 	card := c.subject.Card
 	harmless := !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels) && (card.Renews || !p.Has(chaos.Passes))
 	if card.Locker && card.Scope == api.ScopeShared {
-		model := check.LockModel{Permits: 1, Fenced: c.subject.Fenced && !p.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts)}
+		model := check.LockModel{Permits: 1, Fenced: c.subject.Fenced && !p.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts, chaos.FailsOver)}
 		if locked := model.Check(check.LockActs(c.majorityKept(p, rec))); locked.Verdict == api.Broken {
 			return finding{api.Broken, MutualExclusion, locked.Why}
 		}

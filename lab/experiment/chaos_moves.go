@@ -33,6 +33,7 @@ type conductor struct {
 	hands    []*byHand // of a primitive
 	spans    []history.Span
 	coverage chaos.Coverage
+	lagging  *rig.Link     // to a replica of Redis that gets no writes
 	healed   time.Duration // since the start of the recording, when all faults had ended
 }
 
@@ -67,6 +68,14 @@ func (bed *Testbed) conductor(s Subject) *conductor {
 		c.clients[i] = &buyer{on: i}
 	}
 	return c
+}
+
+// lag keeps all writes of the plan from the replica of Redis, which may take over.
+func (c *conductor) lag() (err error) {
+	if c.lagging, err = c.bed.Rig.Link("redis-1-replica", "redis-1"); err != nil {
+		return err
+	}
+	return c.lagging.Cut()
 }
 
 // do carries out one move. It skips a move that is impossible, such as to resume a request that has ended, and returns false:
@@ -203,6 +212,9 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	if b.gone && !m.Do.OnServer() || c.lasts(m.Do, m.Client) >= 0 || m.Do.OnLink() && !c.linksFree(m.Client) {
 		return false, nil
 	}
+	if failedOver := c.lasts(chaos.FailsOver, 0) >= 0; failedOver && m.Do.OnServer() || m.Do == chaos.FailsOver && !c.allLinksFree() {
+		return false, nil
+	}
 	f, ok := c.faultOf(m)
 	if !ok {
 		return false, nil
@@ -226,15 +238,27 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 		}
 	}
 	c.lasting = append(c.lasting, s)
+	if m.Do == chaos.Starves {
+		err = sleep(ctx, Lease/2)
+	}
 	if !m.Do.Lasts() && m.Do != chaos.Loses {
-		err = c.end(ctx, s)
+		err = errors.Join(err, c.end(ctx, s))
 	}
 	return true, err
 }
 
 // linksFree reports whether the links of a client have no fault. A link has one at a time.
 func (c *conductor) linksFree(client int) bool {
-	return !c.clients[client].touched && !slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
+	return c.lasts(chaos.FailsOver, 0) < 0 && !c.clients[client].touched && !slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
+}
+
+func (c *conductor) allLinksFree() bool {
+	for client := range c.clients {
+		if !c.linksFree(client) {
+			return false
+		}
+	}
+	return true
 }
 
 // lasts returns the index of a fault that lasts, or -1.
@@ -332,6 +356,9 @@ func (c *conductor) end(ctx context.Context, s *struck) error {
 // faultOf returns the fault of a move. ok is false if it cannot strike this strategy.
 func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 	on := name(c.clients[m.Client].on)
+	if m.Do == chaos.FailsOver {
+		return fault.Failover(c.bed.Rig), true
+	}
 	if m.Do.OnServer() && m.Do != chaos.Deletes {
 		if m.Nth > len(c.servers) {
 			return f, false
@@ -344,12 +371,12 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 	switch m.Do {
 	case chaos.Deletes:
 		return fault.DeleteLocks(c.bed.Rig, c.subject.Card.lockService()), true
-	case chaos.Freezes, chaos.Dies:
+	case chaos.Freezes, chaos.Starves, chaos.Dies:
 		server, err := c.bed.Rig.Server(on)
 		if err != nil {
 			return f, false
 		}
-		if m.Do == chaos.Freezes {
+		if m.Do != chaos.Dies {
 			return fault.Stop(server), true
 		}
 		f = fault.Kill(server)
@@ -419,6 +446,9 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		ready := eventually(ctx, name(i)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 		b.stopped = false
+	}
+	if c.lagging != nil { // the plan has not reached the fail-over
+		err = errors.Join(err, c.lagging.Restore())
 	}
 	err = errors.Join(err, c.bed.rec.awaitConnected(ctx))
 	if err != nil {

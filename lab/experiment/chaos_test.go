@@ -24,6 +24,8 @@ func TestKnownPlans(t *testing.T) {
 		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
 		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
 		{"redis", latePause, true, api.Safe, "", ""},
+		{"redis", "A sells at writing, fails-over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
+		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
 		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
 		{"redis", "A sells at read, A cut, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
 		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
