@@ -38,7 +38,8 @@ type Command struct {
 	wait       bool
 }
 
-func parseCommand(line string) (Command, error) {
+// ParseCommand reads a line of a block of commands. A line with only a comment gives a Command without a Text.
+func ParseCommand(line string) (Command, error) {
 	words, err := shellwords.Parse(strings.TrimSuffix(line, "&"))
 	if err != nil {
 		return Command{}, fmt.Errorf("%q: %w", line, err)

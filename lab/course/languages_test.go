@@ -52,8 +52,8 @@ func TestLanguagesAgree(t *testing.T) {
 // TestSectionsAgree checks that the Chinese table has the same documents, sections and commands.
 func TestSectionsAgree(t *testing.T) {
 	t.Parallel()
-	en, err1 := course.Sections(docs.Course, "en")
-	zh, err2 := course.Sections(docs.Course, "zh")
+	en, err1 := sectionsOf(docs.Course, "en")
+	zh, err2 := sectionsOf(docs.Course, "zh")
 	if err := errors.Join(err1, err2); err != nil || len(en) != len(zh) || len(en) < 100 {
 		t.Fatalf("%d sections in English, %d in Chinese: %v", len(en), len(zh), err)
 	}
@@ -114,8 +114,8 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%s: the lessons differ: %v", lang, err)
 		}
 	}
-	want, err1 := course.Sections(docs.Course, "en")
-	got, err2 := course.Sections(crlf, "en")
+	want, err1 := sectionsOf(docs.Course, "en")
+	got, err2 := sectionsOf(crlf, "en")
 	if err := errors.Join(err1, err2); err != nil || len(want) == 0 || !reflect.DeepEqual(got, want) {
 		t.Errorf("the sections differ: %v", err)
 	}

@@ -206,7 +206,7 @@ func (r *partReader) inBlock(trimmed, line string) error {
 			r.text(line)
 		}
 	case trimmed != "":
-		command, err := parseCommand(trimmed)
+		command, err := ParseCommand(trimmed)
 		if err != nil {
 			return err
 		}

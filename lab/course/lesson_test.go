@@ -14,6 +14,10 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/expr-lang/expr"
+
+	"oversell/docs"
 )
 
 const sample = `# 1. Sample
@@ -123,7 +127,7 @@ func TestBadCommands(t *testing.T) {
 		"rm -rf /": "may only use", "curl http://example.com/": "not supported", "curl -s": "address of the lab is missing",
 		"bin/oversell 'run": "invalid",
 	} {
-		if _, err := parseCommand(line); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseCommand(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
@@ -155,6 +159,25 @@ func TestRecord(t *testing.T) {
 	l.source = strings.Replace(source, "len(answers)", `run["b"].sold`, 1)
 	if _, err := r.Record(t.Context(), l); err == nil {
 		t.Error("a figure of a run that did not happen was written")
+	}
+}
+
+// TestConditions checks that each condition and each figure of the lessons is an expression over the names of
+// results.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for _, lang := range Languages() {
+		lessons, err := Lessons(docs.Course, lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lessons {
+			for _, expression := range l.Conditions() {
+				if _, err := expr.Compile(expression, expr.Env(NewResults().names(Cards{}))); err != nil {
+					t.Errorf("%s: %v", File(l.Name, lang), err)
+				}
+			}
+		}
 	}
 }
 
@@ -270,7 +293,7 @@ func TestRange(t *testing.T) {
 	}))
 	defer server.Close()
 	for _, line := range []string{"curl -Z -w '\\n' 'http://127.0.0.1:8080/parallel?n=[1-3]'", "curl -s 'http://127.0.0.1:8080/?n=[1-3]'"} {
-		c, err := parseCommand(line)
+		c, err := ParseCommand(line)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -167,12 +167,6 @@ func evaluate(expression string, names map[string]any) (any, error) {
 	return value, nil
 }
 
-// CheckExpression reports a syntax error or an unknown name.
-func CheckExpression(expression string) error {
-	_, err := expr.Compile(expression, expr.Env(NewResults().names(Cards{})))
-	return err
-}
-
 // Figures returns a lesson's text with the figures of these results in place of the old ones. A figure that they
 // do not have stays, and the error says which.
 func (r *Results) Figures(text string, cards Cards) (_ string, err error) {

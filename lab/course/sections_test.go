@@ -62,7 +62,7 @@ func TestSections(t *testing.T) {
 // stay together, because some wait for others.
 func sectionCommands(t *testing.T) (programs []course.Command, requests [][]course.Command) {
 	t.Helper()
-	sections, err := course.Sections(docs.Course, "en")
+	sections, err := sectionsOf(docs.Course, "en")
 	if err != nil {
 		t.Fatal(err)
 	}

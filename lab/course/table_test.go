@@ -1,4 +1,4 @@
-package course
+package course_test
 
 import (
 	"errors"
@@ -6,20 +6,22 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+
+	"oversell/lab/course"
 )
 
-// Section is a row of the table in sections.md: a section of a document of the course.
-type Section struct {
+// section is a row of the table in sections.md: a section of a document of the course.
+type section struct {
 	Document, Name, Says string
 	// Commands show the section. Without commands, the row has a link to a document.
-	Commands []Command
+	Commands []course.Command
 }
 
 var span = regexp.MustCompile("`([^`]+)`")
 
-// Sections reads the table of all sections in a language.
-func Sections(docs fs.FS, lang string) (all []Section, err error) {
-	file := File("sections", lang)
+// sectionsOf reads the table of all sections in a language.
+func sectionsOf(docs fs.FS, lang string) (all []section, err error) {
+	file := course.File("sections", lang)
 	text, err := fs.ReadFile(docs, file)
 	if err != nil {
 		return nil, fmt.Errorf("course: %w", err)
@@ -30,16 +32,16 @@ func Sections(docs fs.FS, lang string) (all []Section, err error) {
 		if !strings.HasPrefix(line, "| ") {
 			continue
 		}
-		section, err := sectionOf(strings.Split(strings.Trim(line, "| "), "|"))
+		row, err := sectionOf(strings.Split(strings.Trim(line, "| "), "|"))
 		if err != nil {
 			return nil, fmt.Errorf("course: %s: %s: %w", file, line, err)
 		}
-		all = append(all, section)
+		all = append(all, row)
 	}
 	return all, nil
 }
 
-func sectionOf(cells []string) (s Section, err error) {
+func sectionOf(cells []string) (s section, err error) {
 	if len(cells) != 4 {
 		return s, fmt.Errorf("%d cells, want 4", len(cells))
 	}
@@ -49,9 +51,9 @@ func sectionOf(cells []string) (s Section, err error) {
 			return s, errors.New("a cell is empty")
 		}
 	}
-	s = Section{Document: cells[0], Name: cells[1], Says: cells[2]}
+	s = section{Document: cells[0], Name: cells[1], Says: cells[2]}
 	for _, found := range span.FindAllStringSubmatch(cells[3], -1) {
-		command, err := parseCommand(found[1])
+		command, err := course.ParseCommand(found[1])
 		if err != nil {
 			return s, err
 		}
