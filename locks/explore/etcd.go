@@ -83,10 +83,10 @@ func errUnsupported(what string) error {
 	return status.Error(codes.Unimplemented, "the explorer's etcd has no "+what)
 }
 
-// within returns the keys of a range, in the order of their names.
-func (e *etcd) within(key, end []byte) (found []*mvccpb.KeyValue) {
+// where returns keys in the order of their names.
+func (e *etcd) where(which func(*mvccpb.KeyValue) bool) (found []*mvccpb.KeyValue) {
 	for _, kv := range e.keys {
-		if inRange(kv.Key, key, end) {
+		if which(kv) {
 			found = append(found, kv)
 		}
 	}
@@ -94,38 +94,37 @@ func (e *etcd) within(key, end []byte) (found []*mvccpb.KeyValue) {
 	return found
 }
 
+// within returns the keys of a range.
+func (e *etcd) within(key, end []byte) []*mvccpb.KeyValue {
+	return e.where(func(kv *mvccpb.KeyValue) bool { return inRange(kv.Key, key, end) })
+}
+
 // inRange reports whether a name is in [key, end). Without end, the range is one key; with the end
 // "\x00", it has no end.
 func inRange(name, key, end []byte) bool {
-	switch {
-	case len(end) == 0:
+	if len(end) == 0 {
 		return bytes.Equal(name, key)
-	case len(end) == 1 && end[0] == 0:
-		return bytes.Compare(name, key) >= 0
 	}
-	return bytes.Compare(name, key) >= 0 && bytes.Compare(name, end) < 0
+	return bytes.Compare(name, key) >= 0 && (string(end) == "\x00" || bytes.Compare(name, end) < 0)
 }
 
 func (c *change) get(r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
-	if r.Revision > 0 {
-		return nil, errUnsupported("old revisions")
+	byCreation := r.SortTarget == etcdserverpb.RangeRequest_CREATE
+	if r.Revision+r.MinModRevision+r.MaxModRevision+r.MinCreateRevision > 0 || r.CountOnly ||
+		!byCreation && r.SortTarget != etcdserverpb.RangeRequest_KEY {
+		return nil, errUnsupported("range with these options")
 	}
 	all := c.within(r.Key, r.RangeEnd)
 	answer := &etcdserverpb.RangeResponse{Header: c.header(c.now()), Count: int64(len(all))}
-	if r.CountOnly {
-		return answer, nil
-	}
 	all = slices.DeleteFunc(all, func(kv *mvccpb.KeyValue) bool {
-		return r.MinModRevision > kv.ModRevision || r.MaxModRevision > 0 && r.MaxModRevision < kv.ModRevision ||
-			r.MinCreateRevision > kv.CreateRevision || r.MaxCreateRevision > 0 && r.MaxCreateRevision < kv.CreateRevision
+		return r.MaxCreateRevision > 0 && r.MaxCreateRevision < kv.CreateRevision
 	})
-	slices.SortStableFunc(all, func(a, b *mvccpb.KeyValue) int {
-		order := compareBy(r.SortTarget, a, b)
-		if r.SortOrder == etcdserverpb.RangeRequest_DESCEND {
-			return -order
-		}
-		return order
-	})
+	if byCreation {
+		slices.SortStableFunc(all, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(a.CreateRevision, b.CreateRevision) })
+	}
+	if r.SortOrder == etcdserverpb.RangeRequest_DESCEND {
+		slices.Reverse(all)
+	}
 	if r.Limit > 0 && int64(len(all)) > r.Limit {
 		all, answer.More = all[:r.Limit], true
 	}
@@ -139,27 +138,12 @@ func (c *change) get(r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse,
 	return answer, nil
 }
 
-func compareBy(target etcdserverpb.RangeRequest_SortTarget, a, b *mvccpb.KeyValue) int {
-	switch target {
-	case etcdserverpb.RangeRequest_CREATE:
-		return cmp.Compare(a.CreateRevision, b.CreateRevision)
-	case etcdserverpb.RangeRequest_MOD:
-		return cmp.Compare(a.ModRevision, b.ModRevision)
-	case etcdserverpb.RangeRequest_VERSION:
-		return cmp.Compare(a.Version, b.Version)
-	case etcdserverpb.RangeRequest_VALUE:
-		return bytes.Compare(a.Value, b.Value)
-	default:
-		return bytes.Compare(a.Key, b.Key)
-	}
-}
-
 // check returns an error if a put cannot be executed.
 func (c *change) check(r *etcdserverpb.PutRequest) error {
 	c.touchLease(r.Lease, false)
 	switch {
-	case r.IgnoreLease || r.IgnoreValue:
-		return errUnsupported("put that keeps the value or the lease")
+	case r.IgnoreLease || r.IgnoreValue || r.PrevKv:
+		return errUnsupported("put that keeps or returns what was there")
 	case r.Lease != 0 && c.leases[r.Lease] == nil:
 		return rpctypes.ErrGRPCLeaseNotFound
 	}
@@ -175,33 +159,30 @@ func (c *change) put(r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, err
 		Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Lease: r.Lease,
 		CreateRevision: revision, ModRevision: revision, Version: 1,
 	}
-	answer := &etcdserverpb.PutResponse{}
 	before := c.keys[string(r.Key)]
 	if before != nil {
 		kv.CreateRevision, kv.Version = before.CreateRevision, before.Version+1
-		if r.PrevKv {
-			answer.PrevKv = before
-		}
 	}
 	c.keys[string(r.Key)] = kv
 	c.events = append(c.events, &mvccpb.Event{Type: mvccpb.PUT, Kv: kv, PrevKv: before})
-	answer.Header = c.header(c.now())
-	return answer, nil
+	return &etcdserverpb.PutResponse{Header: c.header(c.now())}, nil
 }
 
-func (c *change) remove(r *etcdserverpb.DeleteRangeRequest) *etcdserverpb.DeleteRangeResponse {
-	answer := &etcdserverpb.DeleteRangeResponse{}
-	for _, kv := range c.within(r.Key, r.RangeEnd) {
-		answer.Deleted++
-		if r.PrevKv {
-			answer.PrevKvs = append(answer.PrevKvs, kv)
-		}
+func (c *change) deleteRange(r *etcdserverpb.DeleteRangeRequest) (*etcdserverpb.DeleteRangeResponse, error) {
+	if r.PrevKv {
+		return nil, errUnsupported("delete that returns what was there")
+	}
+	all := c.within(r.Key, r.RangeEnd)
+	c.remove(all)
+	return &etcdserverpb.DeleteRangeResponse{Header: c.header(c.now()), Deleted: int64(len(all))}, nil
+}
+
+func (c *change) remove(all []*mvccpb.KeyValue) {
+	for _, kv := range all {
 		delete(c.keys, string(kv.Key))
 		gone := &mvccpb.KeyValue{Key: kv.Key, ModRevision: c.revision + 1}
 		c.events = append(c.events, &mvccpb.Event{Type: mvccpb.DELETE, Kv: gone, PrevKv: kv})
 	}
-	answer.Header = c.header(c.now())
-	return answer
 }
 
 // overlapping reports whether two operations of a branch change the same key. A server rejects that.
@@ -224,10 +205,15 @@ func (c *change) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse
 	if overlapping(r.Success) || overlapping(r.Failure) {
 		return nil, rpctypes.ErrGRPCDuplicateKey
 	}
-	answer := &etcdserverpb.TxnResponse{Succeeded: !slices.ContainsFunc(r.Compare, func(cond *etcdserverpb.Compare) bool { return !c.holds(cond) })}
-	branch := r.Failure
-	if answer.Succeeded {
-		branch = r.Success
+	answer, branch := &etcdserverpb.TxnResponse{Succeeded: true}, r.Success
+	for _, condition := range r.Compare {
+		holds, err := c.holds(condition)
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			answer.Succeeded, branch = false, r.Failure
+		}
 	}
 	for _, op := range branch {
 		if put := op.GetRequestPut(); put != nil {
@@ -256,62 +242,45 @@ func (c *change) apply(op *etcdserverpb.RequestOp) (*etcdserverpb.ResponseOp, er
 		put, err := c.put(op.RequestPut)
 		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponsePut{ResponsePut: put}}, err
 	case *etcdserverpb.RequestOp_RequestDeleteRange:
-		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: c.remove(op.RequestDeleteRange)}}, nil
+		deleted, err := c.deleteRange(op.RequestDeleteRange)
+		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: deleted}}, err
 	}
 	return nil, errUnsupported("transaction in a transaction")
 }
 
-// holds evaluates a condition. A key that does not exist has the revisions, version and lease 0,
-// and no value: a condition on its value fails.
-func (c *change) holds(cond *etcdserverpb.Compare) bool {
-	keys := c.within(cond.Key, cond.RangeEnd)
-	if len(keys) == 0 {
-		if cond.Target == etcdserverpb.Compare_VALUE {
-			return false
-		}
-		keys = []*mvccpb.KeyValue{{}}
+// holds evaluates a condition on the revision of a key's creation, or on its version. Both are 0 for a key that does
+// not exist.
+func (c *change) holds(condition *etcdserverpb.Compare) (bool, error) {
+	kv := c.keys[string(condition.Key)]
+	if kv == nil {
+		kv = &mvccpb.KeyValue{}
 	}
-	return !slices.ContainsFunc(keys, func(kv *mvccpb.KeyValue) bool { return !holdsFor(cond, kv) })
-}
-
-func holdsFor(cond *etcdserverpb.Compare, kv *mvccpb.KeyValue) bool {
 	var order int
-	switch cond.Target {
-	case etcdserverpb.Compare_VALUE:
-		order = bytes.Compare(kv.Value, cond.GetValue())
-	case etcdserverpb.Compare_CREATE:
-		order = cmp.Compare(kv.CreateRevision, cond.GetCreateRevision())
-	case etcdserverpb.Compare_MOD:
-		order = cmp.Compare(kv.ModRevision, cond.GetModRevision())
-	case etcdserverpb.Compare_VERSION:
-		order = cmp.Compare(kv.Version, cond.GetVersion())
-	case etcdserverpb.Compare_LEASE:
-		order = cmp.Compare(kv.Lease, cond.GetLease())
-	}
-	switch cond.Result {
-	case etcdserverpb.Compare_EQUAL:
-		return order == 0
-	case etcdserverpb.Compare_NOT_EQUAL:
-		return order != 0
-	case etcdserverpb.Compare_GREATER:
-		return order > 0
+	switch {
+	case len(condition.RangeEnd) > 0:
+		return false, errUnsupported("condition on a range")
+	case condition.Target == etcdserverpb.Compare_CREATE:
+		order = cmp.Compare(kv.CreateRevision, condition.GetCreateRevision())
+	case condition.Target == etcdserverpb.Compare_VERSION:
+		order = cmp.Compare(kv.Version, condition.GetVersion())
 	default:
-		return order < 0
+		return false, errUnsupported("condition on " + condition.Target.String())
 	}
+	return map[etcdserverpb.Compare_CompareResult]bool{
+		etcdserverpb.Compare_EQUAL: order == 0, etcdserverpb.Compare_NOT_EQUAL: order != 0,
+		etcdserverpb.Compare_GREATER: order > 0, etcdserverpb.Compare_LESS: order < 0,
+	}[condition.Result], nil
 }
 
 // grant creates a lease. Its id is made of the client and a number, such as a01 for the first lease
 // of A: a random one, as that of a real server, would differ in each repetition of a schedule.
 func (e *etcd) grant(client int, r *etcdserverpb.LeaseGrantRequest) (*etcdserverpb.LeaseGrantResponse, error) {
-	id := r.ID
-	if id == 0 {
-		e.granted[client]++
-		id = int64(0xa+client)<<8 + e.granted[client]
+	if r.ID != 0 {
+		return nil, errUnsupported("lease with an id of the client's")
 	}
+	e.granted[client]++
+	id := int64(0xa+client)<<8 + e.granted[client]
 	e.touchLease(id, true)
-	if e.leases[id] != nil {
-		return nil, rpctypes.ErrGRPCLeaseExist
-	}
 	l := &etcdLease{id: id, client: client, ttl: max(r.TTL, e.minTTL)}
 	l.renew()
 	e.leases[id] = l
@@ -331,26 +300,6 @@ func (e *etcd) keepAlive(id int64) *etcdserverpb.LeaseKeepAliveResponse {
 	return answer
 }
 
-func (e *etcd) timeToLive(r *etcdserverpb.LeaseTimeToLiveRequest) *etcdserverpb.LeaseTimeToLiveResponse {
-	e.touchLease(r.ID, false)
-	e.w.touch("etcd keys", false)
-	answer := &etcdserverpb.LeaseTimeToLiveResponse{Header: e.header(e.revision), ID: r.ID, TTL: -1}
-	if l := e.leases[r.ID]; l != nil {
-		answer.TTL, answer.GrantedTTL = int64(time.Until(l.ends).Seconds()), l.ttl
-		for _, kv := range e.attached(r.ID) {
-			if r.Keys {
-				answer.Keys = append(answer.Keys, kv.Key)
-			}
-		}
-	}
-	return answer
-}
-
-// attached returns the keys of a lease, in the order of their names.
-func (e *etcd) attached(lease int64) []*mvccpb.KeyValue {
-	return slices.DeleteFunc(e.within([]byte{0}, []byte{0}), func(kv *mvccpb.KeyValue) bool { return kv.Lease != lease })
-}
-
 // revoke ends a lease, and deletes its keys in one transaction.
 func (e *etcd) revoke(id int64) (*etcdserverpb.LeaseRevokeResponse, error) {
 	e.touchLease(id, true)
@@ -358,9 +307,7 @@ func (e *etcd) revoke(id int64) (*etcdserverpb.LeaseRevokeResponse, error) {
 		return nil, rpctypes.ErrGRPCLeaseNotFound
 	}
 	c := change{etcd: e}
-	for _, kv := range e.attached(id) {
-		c.remove(&etcdserverpb.DeleteRangeRequest{Key: kv.Key})
-	}
+	c.remove(e.where(func(kv *mvccpb.KeyValue) bool { return kv.Lease == id }))
 	delete(e.leases, id)
 	c.commit()
 	return &etcdserverpb.LeaseRevokeResponse{Header: e.header(e.revision)}, nil

@@ -19,15 +19,18 @@ import (
 
 // etcdClient is a client's connection with the etcd. It implements the services of the protocol, so
 // that clientv3's own code makes the requests and reads the answers. It does not use gRPC, because
-// the order in which its goroutines run differs in each repetition.
+// the order in which its goroutines run differs in each repetition. Without an implementation are Compact,
+// LeaseTimeToLive and LeaseLeases, which no lock calls.
 type etcdClient struct {
+	etcdserverpb.KVClient
+	etcdserverpb.LeaseClient
 	*etcd
 	client int
 }
 
 // openEtcd returns a client's clientv3.Client.
 func (w *world) openEtcd(client int) *clientv3.Client {
-	c := &etcdClient{w.etcd, client}
+	c := &etcdClient{etcd: w.etcd, client: client}
 	whole := clientv3.NewCtxClient(context.Background())
 	whole.KV = clientv3.NewKVFromKVClient(c, whole)
 	whole.Lease = clientv3.NewLeaseFromLeaseClient(c, whole, 5*time.Second)
@@ -92,7 +95,7 @@ func (c *etcdClient) Put(ctx context.Context, r *etcdserverpb.PutRequest, _ ...g
 
 // DeleteRange deletes keys.
 func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.DeleteRangeResponse, err error) {
-	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.remove(r), nil }))
+	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.deleteRange(r) }))
 	return answer, err
 }
 
@@ -100,11 +103,6 @@ func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRang
 func (c *etcdClient) Txn(ctx context.Context, r *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (answer *etcdserverpb.TxnResponse, err error) {
 	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.TxnResponse, error) { return all.transact(r) }))
 	return answer, err
-}
-
-// Compact fails: no lock compacts.
-func (c *etcdClient) Compact(context.Context, *etcdserverpb.CompactionRequest, ...grpc.CallOption) (*etcdserverpb.CompactionResponse, error) {
-	return nil, errUnsupported("compaction")
 }
 
 // LeaseGrant creates a lease.
@@ -117,17 +115,6 @@ func (c *etcdClient) LeaseGrant(ctx context.Context, r *etcdserverpb.LeaseGrantR
 func (c *etcdClient) LeaseRevoke(ctx context.Context, r *etcdserverpb.LeaseRevokeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseRevokeResponse, err error) {
 	err = c.repeat(ctx, r, func() (err error) { answer, err = c.revoke(r.ID); return err })
 	return answer, err
-}
-
-// LeaseTimeToLive describes a lease.
-func (c *etcdClient) LeaseTimeToLive(ctx context.Context, r *etcdserverpb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (answer *etcdserverpb.LeaseTimeToLiveResponse, err error) {
-	err = c.repeat(ctx, r, func() error { answer = c.timeToLive(r); return nil })
-	return answer, err
-}
-
-// LeaseLeases fails: no lock lists the leases.
-func (c *etcdClient) LeaseLeases(context.Context, *etcdserverpb.LeaseLeasesRequest, ...grpc.CallOption) (*etcdserverpb.LeaseLeasesResponse, error) {
-	return nil, errUnsupported("list of the leases")
 }
 
 // LeaseKeepAlive opens a stream of keep-alives.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
@@ -24,8 +25,9 @@ import (
 // the keys with their revisions, the leases, the errors, and the events. With -v, it writes them.
 //
 // Left out, because no lock uses it: old revisions, compaction, transactions in a transaction, puts
-// that keep the value or the lease, lists of the leases, progress notifications and fragments of a
-// watch, users, and what differs between the members of a cluster.
+// that keep the value or the lease, answers with the values before a write, ranges by other revisions than that of
+// the creation, conditions on values, leases and ranges, questions about leases, progress notifications and
+// fragments of a watch, users, and what differs between the members of a cluster.
 func TestEtcd(t *testing.T) {
 	addr := rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd
 	for _, script := range etcdScripts() {
@@ -174,7 +176,7 @@ func (n *etcdNotes) put(key, value string, options ...clientv3.OpOption) {
 		n.note("put: %v", err)
 		return
 	}
-	n.note("put at %d, before: %s", r.Header.Revision-n.base, n.kv(r.PrevKv))
+	n.note("put at %d", r.Header.Revision-n.base)
 }
 
 func (n *etcdNotes) del(key string, options ...clientv3.OpOption) {
@@ -183,7 +185,7 @@ func (n *etcdNotes) del(key string, options ...clientv3.OpOption) {
 		n.note("delete: %v", err)
 		return
 	}
-	n.note("delete at %d: %d %s", r.Header.Revision-n.base, r.Deleted, n.kvs(r.PrevKvs))
+	n.note("delete at %d: %d", r.Header.Revision-n.base, r.Deleted)
 }
 
 func (n *etcdNotes) txn(conditions []clientv3.Cmp, then, otherwise []clientv3.Op) {
@@ -237,20 +239,6 @@ func (n *etcdNotes) keepAlive(id clientv3.LeaseID) {
 	n.note("keep-alive at %d: %d s", r.Revision-n.base, r.TTL)
 }
 
-func (n *etcdNotes) timeToLive(id clientv3.LeaseID) {
-	r, err := n.clients[0].TimeToLive(n.ctx, id, clientv3.WithAttachedKeys())
-	if err != nil {
-		n.note("time to live: %v", err)
-		return
-	}
-	var keys []string
-	for _, key := range r.Keys {
-		keys = append(keys, strings.TrimPrefix(string(key), n.dir))
-	}
-	slices.Sort(keys) // a server does not sort them
-	n.note("time to live: ended %t, granted %d s, %v", r.TTL < 0, r.GrantedTTL, keys)
-}
-
 // watch creates a watch of the second client. next waits until so many events have arrived, and notes
 // them: a server may send them in one answer or in several.
 func (n *etcdNotes) watch(key string, options ...clientv3.OpOption) (next func(events int), end func()) {
@@ -292,11 +280,10 @@ func etcdScripts() []etcdScript {
 		{name: "put, get and delete", do: func(n *etcdNotes) {
 			n.get("a")
 			n.put("a", "1")
-			n.put("a", "2", clientv3.WithPrevKV())
+			n.put("a", "2")
 			n.get("a")
 			n.get("a", clientv3.WithKeysOnly())
-			n.get("a", clientv3.WithCountOnly())
-			n.del("a", clientv3.WithPrevKV())
+			n.del("a")
 			n.del("a")
 			n.put("a", "3")
 			n.get("a")
@@ -312,21 +299,13 @@ func etcdScripts() []etcdScript {
 			n.get("q/", prefix, clientv3.WithLimit(3))
 			n.get("q/", clientv3.WithFirstCreate()...)
 			n.get("q/", clientv3.WithLastCreate()...)
-			n.get("q/", clientv3.WithFirstRev()...)
-			n.get("q/", clientv3.WithLastRev()...)
 			n.get("q/", clientv3.WithFirstKey()...)
 			n.get("q/", clientv3.WithLastKey()...)
 			n.get("q/", append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(n.base+2))...)
 			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend), clientv3.WithLimit(2))
-			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByValue, clientv3.SortAscend))
-			n.get("q/", prefix, clientv3.WithSort(clientv3.SortByVersion, clientv3.SortDescend), clientv3.WithLimit(1))
 			n.get("q/", prefix, clientv3.WithMaxCreateRev(n.base+1), clientv3.WithKeysOnly())
-			n.get("q/", prefix, clientv3.WithMinCreateRev(n.base+2))
-			n.get("q/", prefix, clientv3.WithMinModRev(n.base+3))
-			n.get("q/", prefix, clientv3.WithMaxModRev(n.base+3))
 			n.get("q/a", clientv3.WithRange(n.dir+"q/c"))
-			n.get("q/", prefix, clientv3.WithCountOnly())
-			n.del("q/a", clientv3.WithRange(n.dir+"q/c"), clientv3.WithPrevKV())
+			n.del("q/a", clientv3.WithRange(n.dir+"q/c"))
 			n.del("q/", prefix)
 			n.get("", prefix)
 		}},
@@ -343,13 +322,8 @@ func etcdScripts() []etcdScript {
 			n.put("a", "2")
 			for _, result := range []string{"=", "!=", ">", "<"} {
 				n.holds(clientv3.Compare(clientv3.CreateRevision(key("a")), result, n.base+1))
-				n.holds(clientv3.Compare(clientv3.ModRevision(key("a")), result, n.base+1))
 				n.holds(clientv3.Compare(clientv3.Version(key("a")), result, 2))
-				n.holds(clientv3.Compare(clientv3.Value(key("a")), result, "2"))
-				n.holds(clientv3.Compare(clientv3.LeaseValue(key("a")), result, 0))
-				n.holds(clientv3.Compare(clientv3.Value(key("none")), result, ""))
 				n.holds(clientv3.Compare(clientv3.Version(key("none")), result, 0))
-				n.holds(clientv3.Compare(clientv3.Version(key("")), result, 1).WithPrefix())
 			}
 			n.txn(nil, []clientv3.Op{clientv3.OpDelete(key("none"))}, nil)
 			n.txn(nil, []clientv3.Op{clientv3.OpDelete(key(""), prefix), clientv3.OpPut(key("a"), "3")}, nil)
@@ -367,13 +341,10 @@ func etcdScripts() []etcdScript {
 			n.put("c", "2", clientv3.WithLease(two))
 			n.put("d", "1", clientv3.WithLease(one))
 			n.put("d", "2")
-			n.timeToLive(one)
 			n.keepAlive(one)
-			n.holds(clientv3.Compare(clientv3.LeaseValue(n.dir+"a"), "=", one))
 			n.revoke(one)
 			n.revoke(one)
 			n.keepAlive(one)
-			n.timeToLive(one)
 			n.put("a", "1", clientv3.WithLease(one))
 			n.txn(nil, []clientv3.Op{clientv3.OpPut(n.dir+"x", "1"), clientv3.OpPut(n.dir+"a", "1", clientv3.WithLease(one))}, nil)
 			n.get("", prefix)
@@ -397,7 +368,6 @@ func etcdScripts() []etcdScript {
 			next(2)
 			n.get("", prefix)
 			n.keepAlive(id)
-			n.timeToLive(id)
 			end()
 		}},
 		{name: "watches", do: func(n *etcdNotes) {
@@ -457,6 +427,26 @@ func ownMutex(n *etcdNotes) {
 	<-sessions[0].Done()
 	n.note("the session has ended")
 	n.note("unlock: %v", mutexes[1].Unlock(n.ctx))
+}
+
+// TestEtcdRefuses checks that the etcd in memory refuses what it does not have, instead of a wrong answer.
+func TestEtcdRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := inMemoryEtcd(t)[0]
+		for _, op := range []clientv3.Op{
+			clientv3.OpGet("a", clientv3.WithCountOnly()),
+			clientv3.OpGet("a", clientv3.WithMinModRev(2)),
+			clientv3.OpGet("a", clientv3.WithLastRev()...),
+			clientv3.OpPut("a", "1", clientv3.WithPrevKV()),
+			clientv3.OpDelete("a", clientv3.WithPrevKV()),
+			clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value("a"), "=", "1")}, nil, nil),
+			clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Version("a"), "=", 1).WithPrefix()}, nil, nil),
+		} {
+			if _, err := client.Do(t.Context(), op); status.Code(err) != codes.Unimplemented {
+				t.Errorf("%+v: %v", op, err)
+			}
+		}
+	})
 }
 
 // TestEtcdRejoins checks that a client whose lease ends before its key exists begins again.
