@@ -35,8 +35,9 @@ func openMySQL(dsn string) (session, error) {
 // These statements return rows. All others return a number of rows.
 var returnsRows = regexp.MustCompile(`(?i)^\s*(SELECT|SHOW|EXPLAIN)\b`)
 
-func (s *mysqlSession) send(ctx context.Context, statement string) (text string, failed bool) {
+func (s *mysqlSession) send(ctx context.Context, statement string) reply {
 	statement, vertical := strings.CutSuffix(statement, `\G`)
+	var text string
 	var err error
 	if returnsRows.MatchString(statement) {
 		text, err = s.query(ctx, statement, vertical)
@@ -44,12 +45,12 @@ func (s *mysqlSession) send(ctx context.Context, statement string) (text string,
 		text, err = s.exec(ctx, statement)
 	}
 	if refused := (*mysql.MySQLError)(nil); errors.As(err, &refused) {
-		return fmt.Sprintf("ERROR %d (%s): %s", refused.Number, refused.SQLState[:], refused.Message), true
+		return reply{fmt.Sprintf("ERROR %d (%s): %s", refused.Number, refused.SQLState[:], refused.Message), true}
 	}
 	if err != nil {
-		return "ERROR: " + err.Error(), true
+		return reply{"ERROR: " + err.Error(), true}
 	}
-	return text, false
+	return reply{text, false}
 }
 
 func (s *mysqlSession) exec(ctx context.Context, statement string) (string, error) {

@@ -30,10 +30,10 @@ func openRedis(urls []string) (session, error) {
 	return &redisSession{client, client.Conn()}, nil
 }
 
-func (s *redisSession) send(ctx context.Context, statement string) (text string, failed bool) {
+func (s *redisSession) send(ctx context.Context, statement string) reply {
 	words, err := shellwords.Parse(statement)
 	if err != nil || len(words) == 0 {
-		return fmt.Sprintf("(error) cannot read the command: %v", err), true
+		return reply{fmt.Sprintf("(error) cannot read the command: %v", err), true}
 	}
 	args := make([]any, len(words))
 	for i, word := range words {
@@ -41,9 +41,9 @@ func (s *redisSession) send(ctx context.Context, statement string) (text string,
 	}
 	value, err := s.conn.Do(ctx, args...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return "(error) " + err.Error(), true
+		return reply{"(error) " + err.Error(), true}
 	}
-	return redisText(value), false
+	return reply{redisText(value), false}
 }
 
 // redisText formats a reply as redis-cli does.

@@ -24,8 +24,7 @@ const (
 // session is a connection to one server. It answers with the text that the server's own client
 // would print.
 type session interface {
-	// send sends a statement. failed says that the text is an error.
-	send(ctx context.Context, statement string) (text string, failed bool)
+	send(ctx context.Context, statement string) reply
 	// events returns the messages that the server sends by itself, or nil.
 	events() <-chan string
 	// end closes the connection. With crash, the server gets no farewell.
@@ -34,7 +33,7 @@ type session interface {
 
 type reply struct {
 	text   string
-	failed bool
+	failed bool // text is an error
 }
 
 type player struct {
@@ -117,10 +116,7 @@ func (p *player) play(ctx context.Context, s step) error {
 		}
 	case sleep:
 		p.print(fmt.Sprintf(p.text(api.Text{EN: "(%s pass)", ZH: "（过了 %s）"}), s.text))
-		pause, err := time.ParseDuration(s.text)
-		if err != nil {
-			return err
-		}
+		pause, _ := time.ParseDuration(s.text) // addLine has parsed it
 		return pass(ctx, pause)
 	}
 	return nil
@@ -245,10 +241,7 @@ func (p *player) printReply(text string) {
 
 func start(ctx context.Context, s session, statement string) chan reply {
 	answer := make(chan reply, 1)
-	go func() {
-		text, failed := s.send(ctx, statement)
-		answer <- reply{text, failed}
-	}()
+	go func() { answer <- s.send(ctx, statement) }()
 	return answer
 }
 

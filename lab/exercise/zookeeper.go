@@ -70,10 +70,10 @@ type zkOptions struct {
 	version                                     int32 // -1 means any
 }
 
-func (s *zkSession) send(_ context.Context, statement string) (text string, failed bool) {
+func (s *zkSession) send(_ context.Context, statement string) reply {
 	words, err := shellwords.Parse(statement)
 	if err != nil || len(words) == 0 {
-		return fmt.Sprintf("cannot read the command: %v", err), true
+		return reply{fmt.Sprintf("cannot read the command: %v", err), true}
 	}
 	var o zkOptions
 	set := pflag.NewFlagSet(words[0], pflag.ContinueOnError)
@@ -84,15 +84,15 @@ func (s *zkSession) send(_ context.Context, statement string) (text string, fail
 	set.Int32VarP(&o.version, "version", "v", -1, "")
 	set.BoolVarP(&o.sequence, "sequence", "s", false, "")
 	if err := set.Parse(words[1:]); err != nil || set.NArg() == 0 {
-		return fmt.Sprintf("cannot read the command: %v", err), true
+		return reply{fmt.Sprintf("cannot read the command: %v", err), true}
 	}
 	o.stat = o.sequence // -s is another option for each command
 	node, data := set.Arg(0), []byte(set.Arg(1))
-	text, err = s.run(words[0], node, data, o)
+	text, err := s.run(words[0], node, data, o)
 	if err != nil {
-		return zkError(err, node), true
+		return reply{zkError(err, node), true}
 	}
-	return text, false
+	return reply{text, false}
 }
 
 func (s *zkSession) run(command, node string, data []byte, o zkOptions) (string, error) {
