@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -158,26 +157,13 @@ func withoutPrefix(err error) error {
 		return errors.New("the JSON object is not complete")
 	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		kinds := map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}
-		return fmt.Errorf("the field %s has %s, and must have %s", cmp.Or(wrong.Field, "of the line"), article(wrong.Value), cmp.Or(kinds[wrong.Type.Kind()], "a whole number"))
+		kinds := map[string]string{ // of JSON, and of Go
+			"string": "a text", "bool": "true or false", "array": "a list", "slice": "a list", "object": "an object", "struct": "an object",
+		}
+		return fmt.Errorf("the field %s has %s, and must have %s", cmp.Or(wrong.Field, "of the line"),
+			cmp.Or(kinds[wrong.Value], "the "+wrong.Value), cmp.Or(kinds[wrong.Type.Kind().String()], "a whole number"))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// article returns the kind of a JSON value with its article.
-func article(kind string) string {
-	kind, number, _ := strings.Cut(kind, " ")
-	switch kind {
-	case "string":
-		return "a text"
-	case "bool":
-		return "true or false"
-	case "array":
-		return "a list"
-	case "object":
-		return "an object"
-	}
-	return strings.TrimSpace("the " + kind + " " + number)
 }
 
 func short(line []byte) string {
