@@ -11,9 +11,8 @@ import (
 
 // Library is an entry of the list of libraries on trial.
 type Library struct {
-	ID       string // of its files and of its section in docs/libraries.md
-	Command  string // of its adapter: a program and its arguments, separated by spaces
-	Language string
+	ID      string // of its files and of its section in docs/libraries.md
+	Command string // of its adapter: a program and its arguments, separated by spaces
 }
 
 // LibraryList and LibraryVerdicts are a file and a folder of the repository.

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"oversell/api"
@@ -26,17 +23,13 @@ type explored struct {
 // recordSearches adds the results of a file of explore --all to docs/explored.json, in place of older
 // results of the same searches.
 func recordSearches(_ context.Context, newer string) error {
-	old, err := readSearches()
+	old, err := readJSON[explored](recordedSearches)
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(newer) //nolint:gosec // the file that was named
+	results, err := readJSON[[]explore.Result](newer)
 	if err != nil {
 		return err
-	}
-	var results []explore.Result
-	if err := json.Unmarshal(text, &results); err != nil {
-		return fmt.Errorf("%s: %w", newer, err)
 	}
 	x := explored{Sentences: map[string][]api.Text{}}
 	for _, card := range catalog.Cards() {
@@ -58,13 +51,4 @@ func recordSearches(_ context.Context, newer string) error {
 		}
 	}
 	return report.WriteFile(recordedSearches, func(w io.Writer) error { return report.WriteLines(w, x) })
-}
-
-func readSearches() (x explored, err error) {
-	text, err := os.ReadFile(recordedSearches)
-	if err != nil {
-		return x, err
-	}
-	err = json.Unmarshal(text, &x)
-	return x, err
 }

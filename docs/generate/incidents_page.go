@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"oversell/trial"
@@ -17,13 +15,9 @@ func writeIncidents(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(trial.IncidentResults)
+	record, err := readJSON[trial.IncidentRecord](trial.IncidentResults)
 	if err != nil {
 		return err
-	}
-	var record trial.IncidentRecord
-	if err := json.Unmarshal(text, &record); err != nil {
-		return fmt.Errorf("%s: %w", trial.IncidentResults, err)
 	}
 	found := map[[2]string]trial.IncidentResult{}
 	for _, r := range record.Results {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +33,8 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 	}
 	for _, file := range files {
 		j := judgedLibrary{Library: trial.Library{ID: strings.TrimSuffix(filepath.Base(file), ".json")}}
-		verdicts, err := os.ReadFile(file) //nolint:gosec // a file of this repository
-		if err != nil {
+		if j.Report, err = readJSON[trial.Report](file); err != nil {
 			return nil, err
-		}
-		if err := json.Unmarshal(verdicts, &j.Report); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		compressed, err := os.ReadFile(j.File(".json.gz"))
 		if err != nil {

@@ -23,6 +23,18 @@ const (
 	recordedRuns  = "docs/recorded/runs.json.gz"  // of make timelines
 )
 
+// readJSON decodes a JSON file.
+func readJSON[Content any](path string) (content Content, err error) {
+	text, err := os.ReadFile(path) //nolint:gosec // a file of this repository, or the one that was named
+	if err != nil {
+		return content, err
+	}
+	if err := json.Unmarshal(text, &content); err != nil {
+		return content, fmt.Errorf("%s: %w", path, err)
+	}
+	return content, nil
+}
+
 func readRuns() (runs []experiment.Result, err error) {
 	compressed, err := os.ReadFile(recordedRuns)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // say. Links are relative to docs.
 func writeStrategies(lang string) func(io.Writer) error {
 	return func(w io.Writer) error {
-		searches, err := readSearches()
+		searches, err := readJSON[explored](recordedSearches)
 		if err != nil {
 			return err
 		}
