@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"oversell/api"
 )
 
@@ -44,49 +46,42 @@ const atOnce = 4
 func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(CheckResult)) error {
 	chosen := slices.DeleteFunc(Checks(), func(c Check) bool { return c.Alone || c.Claim(cfg.Card) == Silent || skip(c) })
 	slices.SortStableFunc(chosen, func(a, b Check) int { return rank(a) - rank(b) })
-	others := slices.IndexFunc(chosen, func(c Check) bool { return !isBasic(c) })
-	for _, c := range chosen[:max(0, others)] {
-		o := c.outcome(ctx, cfg, limit)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		report(o)
-		if o.Failed != "" || o.Inconclusive != "" {
-			return nil
-		}
-	}
-	reporting, slots := sync.Mutex{}, make(chan struct{}, atOnce)
-	run := func(c Check) {
+	var reporting sync.Mutex
+	run := func(c Check) CheckResult {
 		o := c.outcome(ctx, cfg, limit)
 		reporting.Lock()
 		defer reporting.Unlock()
 		if ctx.Err() == nil {
 			report(o)
 		}
+		return o
 	}
-	var all sync.WaitGroup
-	for _, c := range chosen[max(0, others):] {
-		if !c.Busy {
-			all.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				run(c)
-			})
-		}
-	}
-	all.Wait()
-	for _, c := range chosen[max(0, others):] {
-		if c.Busy && ctx.Err() == nil {
+	var others errgroup.Group
+	others.SetLimit(atOnce)
+	for _, c := range chosen {
+		switch {
+		case isBasic(c):
+			if o := run(c); o.Failed+o.Inconclusive != "" || ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		case c.Busy:
+			_ = others.Wait()
 			run(c)
+		default:
+			others.Go(func() error { run(c); return nil })
 		}
 	}
+	_ = others.Wait()
 	return context.Cause(ctx)
 }
 
-// rank orders the basic checks before the others.
+// rank orders the basic checks before the others, and the busy ones last.
 func rank(c Check) int {
 	if i := slices.Index(basic(), c.Name); i >= 0 {
 		return i
+	}
+	if c.Busy {
+		return len(basic()) + 1
 	}
 	return len(basic())
 }

@@ -92,17 +92,14 @@ func criticalSection(dir, owner string, fenced bool, fence int64) error {
 	return errors.Join(err, os.Remove(marker))
 }
 
+// createMarker creates the marker, a symbolic link: it has the name of its owner at once.
 func createMarker(marker, owner string) error {
-	f, err := os.OpenFile(marker, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // our own folder
+	err := os.Symlink(owner, marker)
 	if errors.Is(err, os.ErrExist) {
-		other, _ := os.ReadFile(marker) //nolint:gosec // our own folder
+		other, _ := os.Readlink(marker)
 		return fmt.Errorf("two holders at once: %s and %s", owner, other)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(owner)
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // churn cancels each acquisition at a random time within c.Wait, unless it is granted earlier.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,15 +18,17 @@ type Link struct {
 	target   string
 
 	mu     sync.Mutex
-	lose   []byte        // text of the message whose answer is lost
-	match  []byte        // text of the message that is held up
-	held   chan struct{} // closed when the message has come
-	free   chan struct{} // closed when the message may continue
-	count  []byte        // text of the messages that are counted
-	seen   int           // number of them
+	rules  []rule
 	cut    bool
 	conns  map[net.Conn]bool
 	silent *atomic.Bool // set when the connections that are open now become half open
+}
+
+// rule is what a link does with the client messages that contain a text, before it forwards them.
+type rule struct {
+	text []byte
+	once bool                    // it applies to the first message only
+	do   func(mute *atomic.Bool) // mute is set when the answer is lost
 }
 
 // NewLink opens a link to a server. The target is its host:port.
@@ -46,31 +49,45 @@ func (l *Link) Addr() string { return l.listener.Addr().String() }
 // connection, until free is called. It closes held when the message arrives. The message is sent
 // even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	gate := make(chan struct{})
-	l.match, l.held, l.free = []byte(text), make(chan struct{}), gate
-	return l.held, sync.OnceFunc(func() { close(gate) })
+	arrived, gate := make(chan struct{}), make(chan struct{})
+	l.add(rule{[]byte(text), true, func(*atomic.Bool) { close(arrived); <-gate }})
+	return arrived, sync.OnceFunc(func() { close(gate) })
 }
 
 // Count counts the client messages that contain text, from now on. seen returns their number.
 func (l *Link) Count(text string) (seen func() int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count, l.seen = []byte(text), 0
-	return func() int {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.seen
-	}
+	var n atomic.Int64
+	l.add(rule{[]byte(text), false, func(*atomic.Bool) { n.Add(1) }})
+	return func() int { return int(n.Load()) }
 }
 
 // LoseAnswer loses the answer to the next client message that contains text. The server receives
 // the message, and the connection ends when the server answers.
 func (l *Link) LoseAnswer(text string) {
+	l.add(rule{[]byte(text), true, func(mute *atomic.Bool) { mute.Store(true) }})
+}
+
+func (l *Link) add(r rule) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lose = []byte(text)
+	l.rules = append(l.rules, r)
+}
+
+// apply applies the rules to a message.
+func (l *Link) apply(message []byte, mute *atomic.Bool) {
+	l.mu.Lock()
+	var all []rule
+	l.rules = slices.DeleteFunc(l.rules, func(r rule) bool {
+		applies := bytes.Contains(message, r.text)
+		if applies {
+			all = append(all, r)
+		}
+		return applies && r.once
+	})
+	l.mu.Unlock()
+	for _, r := range all {
+		r.do(mute)
+	}
 }
 
 // Cut ends all connections and each new connection if cut is true. Otherwise Cut allows new
@@ -146,15 +163,12 @@ func (l *Link) connect(client net.Conn) {
 
 // forward sends the client's messages to the server. A client that closes its connection does not
 // stop the messages that it has already sent.
-func (l *Link) forward(server, client net.Conn, mute *atomic.Bool, silent *atomic.Bool) {
+func (l *Link) forward(server, client net.Conn, mute, silent *atomic.Bool) {
 	message := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(message)
 		if n > 0 {
-			l.delay(message[:n])
-			if l.loses(message[:n]) {
-				mute.Store(true)
-			}
+			l.apply(message[:n], mute)
 			if silent.Load() {
 				continue
 			}
@@ -170,8 +184,7 @@ func (l *Link) forward(server, client net.Conn, mute *atomic.Bool, silent *atomi
 
 type unlessMute struct {
 	io.Writer
-	mute   *atomic.Bool
-	silent *atomic.Bool
+	mute, silent *atomic.Bool
 }
 
 func (w unlessMute) Write(answer []byte) (int, error) {
@@ -182,31 +195,4 @@ func (w unlessMute) Write(answer []byte) (int, error) {
 		return len(answer), nil
 	}
 	return w.Writer.Write(answer)
-}
-
-func (l *Link) loses(message []byte) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lose == nil || !bytes.Contains(message, l.lose) {
-		return false
-	}
-	l.lose = nil
-	return true
-}
-
-func (l *Link) delay(message []byte) {
-	l.mu.Lock()
-	hold := l.match != nil && bytes.Contains(message, l.match)
-	held, free := l.held, l.free
-	if hold {
-		l.match = nil
-	}
-	if l.count != nil && bytes.Contains(message, l.count) {
-		l.seen++
-	}
-	l.mu.Unlock()
-	if hold {
-		close(held)
-		<-free
-	}
 }

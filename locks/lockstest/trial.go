@@ -58,12 +58,7 @@ func orNone(err error) error {
 
 // settle gives a request time to arrive and to begin its wait. If this time is too short, a check
 // may miss a flaw, but no check fails.
-func settle(ctx context.Context) {
-	select {
-	case <-time.After(100 * time.Millisecond):
-	case <-ctx.Done():
-	}
-}
+func settle(ctx context.Context) { _ = locks.Work(ctx, 100*time.Millisecond) }
 
 // participant is the strategy under test in one worker.
 type participant struct {
@@ -190,14 +185,12 @@ func (p participant) acquire(what string, r locks.Request) heldLock {
 func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	var earlier error
 	for began := time.Now(); ; settle(p.ctx) {
-		c := p.begin(r)
-		answer := p.await(c)
-		err = answer.err()
+		h, err = p.try(r)
 		if !errors.Is(err, stock.ErrUnavailable) || time.Since(began) > p.Timeout {
 			if err != nil && earlier != nil && !errors.Is(err, stock.ErrUnavailable) {
 				err = fmt.Errorf("%w; the try before it failed: %w", err, earlier) // and may have left the lock behind
 			}
-			return heldLock{p, c, answer.Fence, answer.Took}, err
+			return h, err
 		}
 		earlier = err
 	}
@@ -205,7 +198,11 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 
 // once asks for a key, without a repetition after an error: a lock may refuse the key.
 func (p participant) once(key, owner string, wait time.Duration) (heldLock, error) {
-	c := p.begin(p.long(key, owner, wait))
+	return p.try(p.long(key, owner, wait))
+}
+
+func (p participant) try(r locks.Request) (heldLock, error) {
+	c := p.begin(r)
 	answer := p.await(c)
 	return heldLock{p, c, answer.Fence, answer.Took}, answer.err()
 }
