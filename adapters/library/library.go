@@ -45,6 +45,21 @@ func Serve(h adapter.Hello, l locks.Locker) {
 	}
 }
 
+// Incident runs the program of an incident. It prints right if the fault does not show, and otherwise prints wrong
+// and exits with 1. An error exits with 2.
+func Incident(reproduce func() (bool, error), right, wrong string) {
+	is, err := reproduce()
+	switch {
+	case err != nil:
+		fmt.Println(err)
+		os.Exit(2)
+	case !is:
+		fmt.Println(wrong)
+		os.Exit(1)
+	}
+	fmt.Println(right)
+}
+
 // NoCard is the card of an adapter's locker, whose claims are in its hello.
 type NoCard struct{}
 

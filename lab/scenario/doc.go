@@ -84,7 +84,7 @@ func newResult(scenario string, guard Guard) Result {
 
 // addBroken adds a sentence to Broken. Both formats must use all of args.
 func (r *Result) addBroken(en, zh string, args ...any) {
-	r.Broken = append(r.Broken, api.Text{EN: fmt.Sprintf(en, args...), ZH: fmt.Sprintf(zh, args...)})
+	r.Broken = append(r.Broken, api.Textf(en, zh, args...))
 }
 
 // describe appends text to the Sentence in both languages. Both formats must use all of args.

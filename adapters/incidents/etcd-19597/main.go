@@ -7,8 +7,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/version"
@@ -22,21 +20,14 @@ import (
 const key = "incident/etcd-19597"
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	returned, err := reproduce(ctx)
-	switch {
-	case err != nil:
-		fmt.Println(err)
-		os.Exit(2)
-	case !returned:
-		fmt.Printf("etcd client %s: the session of a waiter ended, and its Lock did not return within 10 s.\n", version.Version)
-		os.Exit(1)
-	}
-	fmt.Printf("etcd client %s: the session of a waiter ended, and its Lock returned.\n", version.Version)
+	client := "etcd client " + version.Version
+	library.Incident(reproduce, client+": the session of a waiter ended, and its Lock returned.",
+		client+": the session of a waiter ended, and its Lock did not return within 10 s.")
 }
 
-func reproduce(ctx context.Context) (bool, error) {
+func reproduce() (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	client, err := etcd.New(etcd.Config{Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop()})
 	if err != nil {
 		return false, err

@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,21 +24,14 @@ import (
 )
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	held, err := reproduce(ctx)
-	switch {
-	case err != nil:
-		fmt.Println(err)
-		os.Exit(2)
-	case !held:
-		fmt.Printf("etcd client %s: a repeated Unlock of the first Mutex deleted the key of the second, which holds the lock.\n", version.Version)
-		os.Exit(1)
-	}
-	fmt.Printf("etcd client %s: a repeated Unlock of the first Mutex left the key of the second, which holds the lock.\n", version.Version)
+	repeated := "etcd client " + version.Version + ": a repeated Unlock of the first Mutex "
+	library.Incident(reproduce, repeated+"left the key of the second, which holds the lock.",
+		repeated+"deleted the key of the second, which holds the lock.")
 }
 
-func reproduce(ctx context.Context) (bool, error) {
+func reproduce() (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var lose atomic.Bool
 	client, err := etcd.New(etcd.Config{
 		Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop(),

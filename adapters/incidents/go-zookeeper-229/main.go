@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,16 +22,8 @@ import (
 const sessionTimeout = 30 * time.Second
 
 func main() {
-	acquired, err := reproduce()
-	switch {
-	case err != nil:
-		fmt.Println(err)
-		os.Exit(2)
-	case !acquired:
-		fmt.Println("go-zookeeper 1.0.4: Lock returned an error after its connection broke, and no other client acquired the lock within 10 s.")
-		os.Exit(1)
-	}
-	fmt.Println("go-zookeeper 1.0.4: Lock returned an error after its connection broke, and another client acquired the lock.")
+	const returned = "go-zookeeper 1.0.4: Lock returned an error after its connection broke, and "
+	library.Incident(reproduce, returned+"another client acquired the lock.", returned+"no other client acquired the lock within 10 s.")
 }
 
 func reproduce() (bool, error) {
