@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/mattn/go-shellwords"
-
-	"oversell/api"
 )
 
 // Command is a line of a lesson's block of commands: bin/oversell, curl, sleep or wait.
@@ -165,25 +163,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (r Runner) send(ctx context.Context, method, target string) (status int, body []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, target, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("Accept-Language", r.Lang)
-	if method != http.MethodGet {
-		req.Header.Set("X-Lab-Token", r.Token)
-	}
-	req.Close = true // no second request uses this client
-	res, err := api.Direct().Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err = io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	return res.StatusCode, body, err
 }
 
 // oversell runs the program. The report of run in JSON goes to stdout, and the text for people to stderr. The

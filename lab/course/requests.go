@@ -15,6 +15,7 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/history"
+	"oversell/lab/load"
 )
 
 // request is a request of curl with its answer, which has a status.
@@ -50,7 +51,11 @@ func (r Runner) request(ctx context.Context, method string, q *request) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	q.called = time.Now()
-	status, body, err := r.send(ctx, method, r.Target+q.uri)
+	header := http.Header{"Accept-Language": {r.Lang}, "Connection": {"close"}} // no second request uses this client
+	if method != http.MethodGet {
+		header.Set("X-Lab-Token", r.Token)
+	}
+	status, body, err := load.Exchange(ctx, api.Direct(), method, r.Target+q.uri, header)
 	q.done = time.Now()
 	if err != nil {
 		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
