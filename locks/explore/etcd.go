@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -84,14 +85,9 @@ func errUnsupported(what string) error {
 }
 
 // where returns keys in the order of their names.
-func (e *etcd) where(which func(*mvccpb.KeyValue) bool) (found []*mvccpb.KeyValue) {
-	for _, kv := range e.keys {
-		if which(kv) {
-			found = append(found, kv)
-		}
-	}
-	slices.SortFunc(found, func(a, b *mvccpb.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
-	return found
+func (e *etcd) where(which func(*mvccpb.KeyValue) bool) []*mvccpb.KeyValue {
+	all := slices.SortedFunc(maps.Values(e.keys), func(a, b *mvccpb.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
+	return slices.DeleteFunc(all, func(kv *mvccpb.KeyValue) bool { return !which(kv) })
 }
 
 // within returns the keys of a range.
@@ -323,22 +319,18 @@ func (e *etcd) expire(now time.Time) {
 }
 
 // list returns the leases in the order of their ids, which is that of their clients.
-func (e *etcd) list() (all []*etcdLease) {
-	for _, l := range e.leases {
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b *etcdLease) int { return cmp.Compare(a.id, b.id) })
-	return all
+func (e *etcd) list() []*etcdLease {
+	return slices.SortedFunc(maps.Values(e.leases), func(a, b *etcdLease) int { return cmp.Compare(a.id, b.id) })
 }
 
 // expiries returns the leases whose end is a fault. The end of a lease of a client that has bought changes
 // nothing for the others.
-func (e *etcd) expiries() (all []expiry) {
+func (e *etcd) expiries() (all []move) {
 	for _, l := range e.list() {
 		if client := e.w.clients[l.client]; client.done && !client.crashed {
 			continue
 		}
-		all = append(all, expiry{l.client, "etcd", fmt.Sprintf("%x", l.id), func() { _, _ = e.revoke(l.id) }})
+		all = append(all, expiry(l.client, "etcd", fmt.Sprintf("%x", l.id), func() { _, _ = e.revoke(l.id) }))
 	}
 	return all
 }

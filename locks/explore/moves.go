@@ -30,12 +30,7 @@ func (m move) same(other move) bool { return m.identity == other.identity && m.s
 
 // ofClient reports whether the order of a move, and of moves of other clients alone, has no effect.
 func (m move) ofClient() bool {
-	switch m.kind {
-	case Crash, Pause, Hold, Lose, Resume:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Kind{Crash, Pause, Hold, Lose, Resume}, m.kind)
 }
 
 func clientMove(kind Kind, client int) move {
@@ -138,26 +133,24 @@ func (x *schedule) faults() (moves []move) {
 	return moves
 }
 
-// expiry is the end of a session of ZooKeeper or of a lease of etcd before its time.
-type expiry struct {
-	client  int
-	server  string
-	lease   string // empty for a session
-	perform func()
+// expiry returns the end of a session of ZooKeeper or of a lease of etcd before its time. A session has no name.
+func expiry(client int, server, lease string, perform func()) move {
+	m := clientMove(Expire, client)
+	m.server, m.what, m.perform = server, lease, perform
+	return m
 }
 
 func (x *schedule) addExpiries(add func(left *int, m move, perform func())) {
 	expired := map[int]int{} // number of expiries by client
-	for _, e := range slices.Concat(x.zk.expiries(), x.etcd.expiries()) {
+	for _, m := range slices.Concat(x.zk.expiries(), x.etcd.expiries()) {
 		left := &x.left.Expiries
-		if x.clients[e.client].crashed { // the server ends it in any case, and at any time
+		if x.clients[m.client].crashed { // the server ends it in any case, and at any time
 			once := 1
 			left = &once
 		}
-		m := clientMove(Expire, e.client)
-		m.n, m.nth, m.server, m.what = expired[e.client], expired[e.client], e.server, e.lease
-		expired[e.client]++
-		add(left, m, e.perform)
+		m.n, m.nth = expired[m.client], expired[m.client]
+		expired[m.client]++
+		add(left, m, m.perform)
 	}
 }
 

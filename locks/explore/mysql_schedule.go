@@ -23,7 +23,7 @@ type mysqlSchedule struct {
 	*mysqlExecutor
 	product int64
 	clients []*mysqlClient
-	count   func(ctx context.Context) (int, error)
+	counter locks.StockHolder // nil if the row has the whole stock
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change of a client
@@ -117,14 +117,10 @@ func (s *mysqlSchedule) run(choose func([]move) int) (o Ending, complete bool, e
 func (s *mysqlSchedule) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running, s.writes, s.two, s.count = true, nil, false, s.read
+	s.running, s.writes, s.two = true, nil, false
 	for _, c := range s.clients {
 		strategy := s.build(catalog.Backends{DB: c.db, Lease: noTimeout})
-		if counter, ok := strategy.(interface {
-			Count(ctx context.Context, product int64) (int, error)
-		}); ok {
-			s.count = func(ctx context.Context) (int, error) { return counter.Count(ctx, s.product) }
-		}
+		s.counter, _ = strategy.(locks.StockHolder)
 		ctx, cancel := context.WithCancel(context.Background())
 		// Random pauses decide nothing here (see rest).
 		ctx = locks.WithJitter(ctx, func(time.Duration) time.Duration { return 0 })
@@ -141,11 +137,6 @@ func (s *mysqlSchedule) begin() {
 			s.change()
 		}()
 	}
-}
-
-func (s *mysqlSchedule) read(ctx context.Context) (count int, err error) {
-	err = s.admin.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", s.product).Scan(&count)
-	return count, err
 }
 
 // step notes that two clients hold the lock at the same time, as in memory.
@@ -234,6 +225,10 @@ func (s *mysqlSchedule) outcome() (o Ending, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
-	o.Left, err = s.count(ctx)
+	if s.counter != nil {
+		o.Left, err = s.counter.Count(ctx, s.product)
+	} else {
+		err = s.admin.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", s.product).Scan(&o.Left)
+	}
 	return o, err
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/proto"
 	"github.com/redis/go-redis/v9"
 
 	"oversell/locks/redislock"
@@ -48,36 +50,23 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 		w.touch(s.name+" connections", false)
 		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
 		w.links = append(w.links, l)
-		s.mini.Server().ServeConn(serverEnd{l})
+		s.mini.Server().ServeConn(serverEnd{link: l})
 		return &clientEnd{link: l}, nil
 	})
 }
 
-// parse splits what a client sends into commands: arrays of strings, as RESP writes them.
+// parse splits what a client sends into commands.
 func parse(b []byte) (commands [][]string, err error) {
-	line := func(kind byte) (int, error) {
-		end := bytes.Index(b, []byte("\r\n"))
-		if end < 1 || b[0] != kind {
-			return 0, errNoRedis
-		}
-		n, err := strconv.Atoi(string(b[1:end]))
-		b = b[end+2:]
-		return n, err
-	}
 	for len(b) > 0 {
-		words, err := line('*')
+		var command []string
+		text, err := proto.Read(bufio.NewReader(bytes.NewReader(b)))
+		if err == nil {
+			command, err = proto.ReadStrings(text)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("not a command of Redis: %w", err)
 		}
-		command := make([]string, words)
-		for i := range command {
-			n, err := line('$')
-			if err != nil || len(b) < n+2 {
-				return nil, errNoRedis
-			}
-			command[i], b = string(b[:n]), b[n+2:]
-		}
-		commands = append(commands, command)
+		commands, b = append(commands, command), b[len(text):]
 	}
 	return commands, nil
 }

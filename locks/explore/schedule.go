@@ -24,10 +24,8 @@ type schedule struct {
 	began   time.Time
 	running sync.WaitGroup
 	close   []func() error
-	counter interface {
-		Count(ctx context.Context, product int64) (int, error)
-	}
-	two bool
+	counter locks.StockHolder // nil if the row has the whole stock
+	two     bool
 }
 
 func (x *schedule) run(choose func([]move) int) (o Ending, complete bool, err error) {
@@ -93,7 +91,7 @@ func (x *schedule) closeLinks() {
 	links := slices.Clone(x.links)
 	x.mu.Unlock()
 	for _, l := range links {
-		_ = serverEnd{l}.Close()
+		_ = serverEnd{link: l}.Close()
 	}
 }
 
@@ -144,9 +142,7 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	b.DB = db
 	strategy := x.build(b)
 	c := x.clients[i]
-	x.counter, _ = strategy.(interface {
-		Count(ctx context.Context, product int64) (int, error)
-	})
+	x.counter, _ = strategy.(locks.StockHolder)
 	// Each client has its own pause, which is the same in each repetition.
 	ctx = locks.WithJitter(ctx, func(below time.Duration) time.Duration {
 		return below * time.Duration(2*maxClients-i) / (2*maxClients + 1)

@@ -35,11 +35,14 @@ type Step struct {
 }
 
 func (m move) step() Step {
-	s := Step{Token: m.token(), Text: m.text(), Kind: m.kind, Server: m.server}
-	if m.client != noClient {
-		s.Client = letter(m.client)
+	return Step{Token: m.token(), Text: m.text(), Kind: m.kind, Client: m.letter(), Server: m.server}
+}
+
+func (m move) letter() string {
+	if m.client == noClient {
+		return ""
 	}
-	return s
+	return letter(m.client)
 }
 
 func (m move) token() string {
@@ -49,7 +52,7 @@ func (m move) token() string {
 	case Failover:
 		return string(Failover) + strings.TrimPrefix(m.server, "redis")
 	}
-	name := letter(m.client)
+	name := m.letter()
 	if m.nth > 0 {
 		name += fmt.Sprintf(".%d", m.nth+1)
 	}
@@ -60,36 +63,25 @@ func (m move) token() string {
 }
 
 func (m move) text() string {
-	switch m.kind {
-	case Time:
+	switch {
+	case m.kind == Time:
 		return "Time passes."
-	case Failover:
-		return m.server + " is replaced by an empty one."
+	case m.kind == Expire && m.what == "":
+		return "The session of " + m.letter() + " ends."
 	}
-	client := letter(m.client)
-	switch m.kind {
-	case Begin:
-		return client + " begins its sale."
-	case Statement:
-		return client + ": " + m.what
-	case Resume:
-		return client + " goes on."
-	case Pause:
-		return client + " is paused."
-	case Crash:
-		return client + " crashes."
-	case Hold:
-		return fmt.Sprintf("%s: %s on %s; %s is paused before it gets the answer.", client, m.what, m.server, client)
-	case Lose:
-		return fmt.Sprintf("%s: %s on %s; the answer is lost.", client, m.what, m.server)
-	case Expire:
-		if m.what == "" {
-			return "The session of " + client + " ends."
-		}
-		return fmt.Sprintf("%s ends the lease %s of %s.", m.server, m.what, client)
-	default:
-		return fmt.Sprintf("%s: %s on %s.", client, m.what, m.server)
-	}
+	format := map[Kind]string{
+		Begin:     "%[1]s begins its sale.",
+		Deliver:   "%[1]s: %[2]s on %[3]s.",
+		Statement: "%[1]s: %[2]s",
+		Resume:    "%[1]s goes on.",
+		Pause:     "%[1]s is paused.",
+		Hold:      "%[1]s: %[2]s on %[3]s; %[1]s is paused before it gets the answer.",
+		Lose:      "%[1]s: %[2]s on %[3]s; the answer is lost.",
+		Crash:     "%[1]s crashes.",
+		Expire:    "%[3]s ends the lease %[2]s of %[1]s.",
+		Failover:  "%[3]s is replaced by an empty one.",
+	}[m.kind]
+	return fmt.Sprintf(format, m.letter(), m.what, m.server)
 }
 
 // texts describes moves for an error.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"maps"
 	"net"
 	"path"
 	"slices"
@@ -359,21 +360,17 @@ func (e *ensemble) deleteSession(id int64) {
 
 // expiries returns the sessions whose end has an effect: a client that has ended needs none, unless its
 // node is still there. A crashed client may still run, and end at any moment.
-func (e *ensemble) expiries() (all []expiry) {
+func (e *ensemble) expiries() (all []move) {
 	for _, s := range e.inOrder() {
 		if client := e.w.clients[s.client]; client.done && !client.crashed && len(e.owned(s.id)) == 0 {
 			continue
 		}
-		all = append(all, expiry{client: s.client, server: "zookeeper", perform: func() { e.endSession(s.id) }})
+		all = append(all, expiry(s.client, "zookeeper", "", func() { e.endSession(s.id) }))
 	}
 	return all
 }
 
 // inOrder returns the sessions in the order of their clients.
-func (e *ensemble) inOrder() (all []*session) {
-	for _, s := range e.sessions {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *session) int { return cmp.Or(a.client-b.client, cmp.Compare(a.id, b.id)) })
-	return all
+func (e *ensemble) inOrder() []*session {
+	return slices.SortedFunc(maps.Values(e.sessions), func(a, b *session) int { return cmp.Or(a.client-b.client, cmp.Compare(a.id, b.id)) })
 }
