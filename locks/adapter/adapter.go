@@ -99,7 +99,7 @@ func (l *Adapter) program(ctx context.Context) (*program, error) {
 	err := l.running.failure()
 	switch {
 	case l.closed:
-		return nil, errClosed
+		return nil, errors.New("the adapter is closed")
 	case err == nil:
 		return l.running, nil
 	case time.Since(l.started) < restartPause:

@@ -237,17 +237,10 @@ func (p *program) failure() error {
 	return p.err
 }
 
-var errClosed = errors.New("the adapter is closed")
-
 // close ends the program's input, and kills the program if it does not end by itself.
 func (p *program) close() {
-	_ = p.In.Close()
-	select {
-	case <-p.gone:
-	case <-time.After(endTimeout):
-		p.fail(errClosed)
-		<-p.gone
-	}
+	_ = p.Close(endTimeout)
+	<-p.gone
 }
 
 // ending returns the end of the program's standard error, for a message.
