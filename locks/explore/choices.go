@@ -97,10 +97,10 @@ func (t *Tree) cut(depth int) {
 
 func (t *Tree) count(o Ending) {
 	t.Schedules++
-	if o.Has(LosesUpdate) {
+	if o.Oversold() {
 		t.Oversold++
 	}
-	if o.Has(WaitsInVain) {
+	if slices.Contains(o.Ends, Stalled) {
 		t.Stalled++
 	}
 }

@@ -17,49 +17,29 @@ const (
 	GivesUp       Harm = "aborted"
 )
 
-// harms returns all kinds of harm, the worst one first.
-func harms() []Harm { return []Harm{LosesUpdate, WaitsInVain, WaitsALease, HasTwoHolders, GivesUp} }
-
-// Has reports whether the schedule does harm of this kind.
-func (o Ending) Has(h Harm) bool {
-	switch h {
-	case LosesUpdate:
-		return o.Oversold()
-	case WaitsInVain:
-		return slices.Contains(o.Ends, Stalled)
-	case WaitsALease:
-		return o.Late
-	case HasTwoHolders:
-		return o.Two
-	case GivesUp:
-		return slices.Contains(o.Ends, Aborted)
-	}
-	return false
+// kindOfHarm says whether a schedule does harm of a kind, and where a result counts such schedules.
+type kindOfHarm struct {
+	Harm
+	done  func(Ending) bool
+	count func(*Result) *int
 }
 
-// Count returns the number of schedules that do harm of this kind.
-func (r Result) Count(h Harm) int { return *r.count(h) }
-
-func (r *Result) count(h Harm) *int {
-	switch h {
-	case LosesUpdate:
-		return &r.Oversold
-	case WaitsInVain:
-		return &r.Stalled
-	case WaitsALease:
-		return &r.Late
-	case HasTwoHolders:
-		return &r.Two
-	case GivesUp:
-		return &r.Aborted
+// kindsOfHarm returns all kinds of harm, the worst one first.
+func kindsOfHarm() []kindOfHarm {
+	return []kindOfHarm{
+		{LosesUpdate, Ending.Oversold, func(r *Result) *int { return &r.Oversold }},
+		{WaitsInVain, func(o Ending) bool { return slices.Contains(o.Ends, Stalled) }, func(r *Result) *int { return &r.Stalled }},
+		{WaitsALease, func(o Ending) bool { return o.Late }, func(r *Result) *int { return &r.Late }},
+		{HasTwoHolders, func(o Ending) bool { return o.Two }, func(r *Result) *int { return &r.Two }},
+		{GivesUp, func(o Ending) bool { return slices.Contains(o.Ends, Aborted) }, func(r *Result) *int { return &r.Aborted }},
 	}
-	return new(int)
 }
 
 // compare keeps the shortest schedule of the worst harm. Of several, it is the one with the first
 // choices, so the number of workers has no effect.
 func (s *search) compare(o Ending, path []*node) {
-	worst := slices.IndexFunc(harms(), o.Has)
+	kinds := kindsOfHarm()
+	worst := slices.IndexFunc(kinds, func(k kindOfHarm) bool { return k.done(o) })
 	if worst < 0 {
 		return
 	}
@@ -68,12 +48,12 @@ func (s *search) compare(o Ending, path []*node) {
 		choices = append(choices, n.chosen)
 	}
 	if s.first != nil {
-		before := slices.Index(harms(), s.result.Harm)
+		before := slices.IndexFunc(kinds, func(k kindOfHarm) bool { return k.Harm == s.result.Harm })
 		if cmp.Or(cmp.Compare(before, worst), cmp.Compare(len(s.first), len(choices)), slices.Compare(s.first, choices)) <= 0 {
 			return
 		}
 	}
-	s.first, s.result.Harm, s.result.Shortest = choices, harms()[worst], nil
+	s.first, s.result.Harm, s.result.Shortest = choices, kinds[worst].Harm, nil
 	for _, n := range path {
 		s.result.Shortest = append(s.result.Shortest, n.moves[n.chosen].step())
 	}

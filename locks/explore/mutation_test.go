@@ -112,7 +112,8 @@ func readMutation(file string) (m mutation, err error) {
 	if err := lines.Err(); err != nil {
 		return m, err
 	}
-	if !slices.Contains(append(harms(), nothing), m.finds) || m.strategy == "" || bounds == "" || len(m.changed) == 0 ||
+	known := slices.ContainsFunc(kindsOfHarm(), func(kind kindOfHarm) bool { return kind.Harm == m.finds })
+	if !known && m.finds != nothing || m.strategy == "" || bounds == "" || len(m.changed) == 0 ||
 		(m.finds == nothing) != (m.because != "") {
 		return m, errors.New("the header must have the lines strategy, bounds and finds, and because if it finds nothing")
 	}
@@ -141,8 +142,8 @@ func (m mutation) correct(t *testing.T) (scope Scope, r Result) {
 	if err != nil || !r.Complete || r.Schedules == 0 {
 		t.Fatalf("the correct strategy: complete %v, %v", r.Complete, err)
 	}
-	if r.Count(m.finds) > 0 {
-		t.Errorf("%d of %d schedules of the correct strategy are %s", r.Count(m.finds), r.Schedules, m.finds)
+	if count(r, m.finds) > 0 {
+		t.Errorf("%d of %d schedules of the correct strategy are %s", count(r, m.finds), r.Schedules, m.finds)
 	}
 	return scope, r
 }
@@ -154,13 +155,14 @@ func (m mutation) check(t *testing.T) {
 	built := time.Now()
 	wrong := m.search(t, program, scope)
 	t.Logf("%s, %s: %d schedules, %d are %q; a trail of %d steps; built in %.0f s, searched in %.1f s", m.strategy, m.bounds, wrong.Schedules,
-		wrong.Count(wrong.Harm), wrong.Harm, len(wrong.Shortest), built.Sub(began).Seconds(), time.Since(built).Seconds())
-	for _, h := range harms() {
-		switch only := correct.Count(h) == 0 && wrong.Count(h) > 0; {
+		count(wrong, wrong.Harm), wrong.Harm, len(wrong.Shortest), built.Sub(began).Seconds(), time.Since(built).Seconds())
+	for _, kind := range kindsOfHarm() {
+		h, inCorrect, inWrong := kind.Harm, *kind.count(&correct), *kind.count(&wrong)
+		switch only := inCorrect == 0 && inWrong > 0; {
 		case h == m.finds && !only:
-			t.Errorf("%s: %d schedules of the correct strategy, %d of the wrong one; want none, and some", h, correct.Count(h), wrong.Count(h))
+			t.Errorf("%s: %d schedules of the correct strategy, %d of the wrong one; want none, and some", h, inCorrect, inWrong)
 		case m.finds == nothing && only:
-			t.Errorf("%s: %d schedules; want a bug that is not found", h, wrong.Count(h))
+			t.Errorf("%s: %d schedules; want a bug that is not found", h, inWrong)
 		}
 	}
 	if m.finds != nothing && (wrong.Harm != m.finds || len(wrong.Shortest) == 0) {
@@ -238,4 +240,19 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) []
 		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
 	}
 	return out
+}
+
+// count returns the number of schedules that do harm of this kind.
+func count(r Result, h Harm) (n int) {
+	for _, kind := range kindsOfHarm() {
+		if kind.Harm == h {
+			n = *kind.count(&r)
+		}
+	}
+	return n
+}
+
+// does reports whether a schedule does harm of this kind.
+func does(o Ending, h Harm) bool {
+	return slices.ContainsFunc(kindsOfHarm(), func(kind kindOfHarm) bool { return kind.Harm == h && kind.done(o) })
 }

@@ -146,9 +146,9 @@ func (s *search) note(b *branch, o Ending, finished bool, err error) bool {
 func (r *Result) add(o Ending) {
 	r.Schedules++
 	r.Outcomes[o.String()]++
-	for _, h := range harms() {
-		if o.Has(h) {
-			*r.count(h)++
+	for _, kind := range kindsOfHarm() {
+		if kind.done(o) {
+			*kind.count(r)++
 		}
 	}
 }
