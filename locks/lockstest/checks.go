@@ -29,6 +29,9 @@ type Check struct {
 	// Busy means that the check sends so many requests that a lock would be late in the others. It runs last.
 	Busy bool
 
+	// basic orders the checks that come first: without them, the others would only wait for a lock that never comes.
+	// A release without effect must be found before the checks of exclusion, which would wait for it. 0 means another check.
+	basic   int
 	applies func(api.Card) bool
 	// claims reports whether a card makes the claim. If claims is nil, each card to which the check
 	// applies makes the claim.
@@ -72,20 +75,20 @@ func Checks() []Check { return slices.Concat(lockChecks(), leaseChecks(), saleCh
 func lockChecks() []Check {
 	return []Check{{
 		Name: "keys", Says: "the lock of one key does not block another key",
-		applies: sharedLocker, yes: otherKeys,
+		applies: sharedLocker, yes: otherKeys, basic: -4,
 	}, {
 		Name: "names", Says: "the lock of one name does not block another one, however alike they are, or however many",
 		applies: sharedLocker, yes: names, Busy: true,
 	}, {
 		Name: "exclusion", Says: "one holder at a time in one process", Denies: "two requests acquire a new key at the same time",
-		applies: locker, claims: excludes, yes: exclusionInside, no: noExclusionInside,
+		applies: locker, claims: excludes, yes: exclusionInside, no: noExclusionInside, basic: -2,
 	}, {
 		Name: "exclusion-across", Says: "one holder at a time in all processes together", Denies: "each process has a lock of its own",
 		applies: excludingLocker, claims: func(c api.Card) bool { return c.Scope == api.ScopeShared },
-		yes: exclusionAcross, no: noExclusionAcross,
+		yes: exclusionAcross, no: noExclusionAcross, basic: -1,
 	}, {
 		Name: "time-out", Says: "a waiter gives up when its wait is over, and not before; with a wait of 0 it tries once",
-		applies: excludingLocker, yes: timeOut,
+		applies: excludingLocker, yes: timeOut, basic: -5,
 	}, {
 		Name: "cancellation", Says: "a cancelled waiter returns at once and leaves nothing behind",
 		applies: excludingLocker, yes: cancellation,
@@ -94,7 +97,7 @@ func lockChecks() []Check {
 		applies: locker, yes: cleanUp,
 	}, {
 		Name: "release", Says: "a release works for a cancelled request, frees the lock at once, also for a waiter, and works once",
-		applies: excludingLocker, yes: release,
+		applies: excludingLocker, yes: release, basic: -3,
 	}, {
 		Name: "re-entry", Says: "the owner acquires again without waiting for itself, and the last release frees the lock",
 		Denies: "an owner cannot acquire twice", applies: excludingLocker, claims: func(c api.Card) bool { return c.Reentrant },

@@ -48,25 +48,21 @@ func RunAlone(t *testing.T, cfg *Config) {
 	each(t, cfg, func(c Check) bool { return c.Alone }, func(*testing.T) {})
 }
 
+const checkTimeout = 3 * time.Minute
+
 // each runs the chosen checks that apply to the card as subtests. It calls begin first in each.
 func each(t *testing.T, cfg *Config, chosen func(Check) bool, begin func(*testing.T)) {
 	for _, c := range Checks() {
-		if chosen(c) && c.Claim(cfg.Card) != Silent {
-			t.Run(c.Name, func(t *testing.T) {
-				begin(t)
-				run(t, cfg, c)
-			})
+		if !chosen(c) || c.Claim(cfg.Card) == Silent {
+			continue
 		}
-	}
-}
-
-const checkTimeout = 3 * time.Minute
-
-func run(t *testing.T, cfg *Config, c Check) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
-	defer cancel()
-	if err := c.Run(ctx, cfg); err != nil {
-		t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.Claimed(cfg.Card), err)
+		t.Run(c.Name, func(t *testing.T) {
+			begin(t)
+			ctx, cancel := context.WithTimeout(t.Context(), checkTimeout)
+			defer cancel()
+			if err := c.Run(ctx, cfg); err != nil {
+				t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.Claimed(cfg.Card), err)
+			}
+		})
 	}
 }

@@ -27,15 +27,6 @@ type CheckResult struct {
 	Took  time.Duration `json:"took_ns"`
 }
 
-// basic lists the checks without which the others would only wait for a lock that never comes. They
-// are in this order: a release without effect must be found before the checks of exclusion, which
-// would wait for it.
-func basic() []string {
-	return []string{"time-out", "keys", "release", "exclusion", "exclusion-across"}
-}
-
-func isBasic(c Check) bool { return slices.Contains(basic(), c.Name) }
-
 // atOnce is the number of checks that run at the same time. Most of them wait for a lease.
 const atOnce = 4
 
@@ -60,7 +51,7 @@ func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(C
 	others.SetLimit(atOnce)
 	for _, c := range chosen {
 		switch {
-		case isBasic(c):
+		case c.basic < 0:
 			if o := run(c); o.Failed+o.Inconclusive != "" || ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -77,13 +68,10 @@ func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(C
 
 // rank orders the basic checks before the others, and the busy ones last.
 func rank(c Check) int {
-	if i := slices.Index(basic(), c.Name); i >= 0 {
-		return i
-	}
 	if c.Busy {
-		return len(basic()) + 1
+		return 1
 	}
-	return len(basic())
+	return c.basic
 }
 
 func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) CheckResult {
@@ -91,7 +79,7 @@ func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Ch
 	late := fmt.Errorf("the check had no result within %v", limit)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: isBasic(c)}
+	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: c.basic < 0}
 	stalled := longestStall(ctx)
 	err := c.Run(limited, cfg)
 	longest := stalled()
