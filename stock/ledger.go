@@ -101,22 +101,14 @@ func (w *Writer) Close() {
 // Write sets the count, even if ctx has ended. item is what the caller has read: Write returns ErrConflict
 // if the stock was reset since then.
 func (w *Writer) Write(ctx context.Context, item Item, count int) error {
-	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ?", count, item.ID, item.Version)
-	if err != nil || rows == 1 {
-		return err
-	}
-	return w.refused(ctx, item)
+	return w.send(ctx, item, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ?", count, item.ID, item.Version)
 }
 
 // WriteFenced is Write for the item that Claim returned. It returns ErrFenced if a later holder has
 // claimed the row since (Kleppmann, "How to do distributed locking").
 func (w *Writer) WriteFenced(ctx context.Context, item Item, count int) error {
-	rows, err := w.send(ctx, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ? AND fence = ?",
+	return w.send(ctx, item, "UPDATE db_stock SET count = ? WHERE id = ? AND version = ? AND fence = ?",
 		count, item.ID, item.Version, item.Fence)
-	if err != nil || rows == 1 {
-		return err
-	}
-	return w.refused(ctx, item)
 }
 
 // refused says why a write for item found no row.
@@ -137,15 +129,18 @@ func (w *Writer) refused(ctx context.Context, item Item) error {
 	return fenced(item.Fence, now)
 }
 
-func (w *Writer) send(ctx context.Context, query string, args ...any) (rows int64, err error) {
+// send writes the item's row.
+func (w *Writer) send(ctx context.Context, item Item, query string, args ...any) error {
 	writing, cancel := uncancelled(ctx)
 	defer cancel()
 	result, err := w.conn.ExecContext(writing, query, args...)
 	if err != nil {
-		return 0, Indeterminate(err)
+		return Indeterminate(err)
 	}
-	rows, err = result.RowsAffected()
-	return rows, Indeterminate(err)
+	if rows, err := result.RowsAffected(); err != nil || rows == 1 {
+		return Indeterminate(err)
+	}
+	return w.refused(ctx, item)
 }
 
 // Reset sets the count, and calls the functions in restock in the same transaction, which has locked the row.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"maps"
 	"net"
 	"time"
 
@@ -28,23 +29,16 @@ var reliedOn = map[string]string{ //nolint:gochecknoglobals // a table, never wr
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so
 // when necessary. The format of dsn is user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
-	pool, err := openPool(dsn, conns)
+	connector, err := Connector(dsn)
 	if err != nil {
 		return nil, err
 	}
-	return onPool(pool)
+	return OpenOn(connector, conns)
 }
 
 // OpenOn is Open with another way to get a connection than over a network.
 func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
-	pool := sql.OpenDB(connector)
-	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns)
-	return onPool(pool)
-}
-
-func onPool(pool *sql.DB) (*gorm.DB, error) {
-	db, err := gorm.Open(dialect(pool), &gorm.Config{
+	db, err := gorm.Open(dialect(newPool(connector, conns)), &gorm.Config{
 		SkipDefaultTransaction: true, // one statement needs no BEGIN and COMMIT
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard,
@@ -76,15 +70,11 @@ func dialect(pool *sql.DB) gorm.Dialector {
 	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 }
 
-func openPool(dsn string, conns int) (*sql.DB, error) {
-	connector, err := Connector(dsn)
-	if err != nil {
-		return nil, err
-	}
+func newPool(connector driver.Connector, conns int) *sql.DB {
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	return pool, nil
+	return pool
 }
 
 // Connector returns what Open connects with, for OpenOn.
@@ -107,9 +97,7 @@ func Connector(dsn string) (driver.Connector, error) {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	for name, value := range reliedOn {
-		cfg.Params[name] = value
-	}
+	maps.Copy(cfg.Params, reliedOn)
 	// By default, InnoDB keeps a statement in a row's queue for 2 s, even if its client has gone. A
 	// client that may wait longer sends the statement again.
 	if cfg.Params[lockWait] == "" {

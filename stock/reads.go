@@ -14,10 +14,11 @@ import (
 // DANGER: a follower applies a write only after its commit. On a follower, the holder of a lock may
 // read the stock from before the previous holder's sale.
 func ReadAt(db *gorm.DB, dsn string, conns int) (*sql.DB, error) {
-	pool, err := openPool(dsn, conns)
+	connector, err := Connector(dsn)
 	if err != nil {
 		return nil, err
 	}
+	pool := newPool(connector, conns)
 	follower := dbresolver.Config{Replicas: []gorm.Dialector{dialect(pool)}}
 	if err := db.Use(dbresolver.Register(follower, &Item{})); err != nil {
 		return nil, fmt.Errorf("open mysql for reads: %w", err)

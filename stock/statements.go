@@ -9,11 +9,16 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-func beginStatement(ctx context.Context, query string) (end func(error)) {
+// reported sends a statement. It records the statement, and reports its begin and its end.
+func reported[T any](ctx context.Context, query string, args []driver.NamedValue, send func() (T, error)) (T, error) {
+	Sent(ctx, func() string { return interpolated(query, args) })
+	end := func(error) {}
 	if begin := WatchOf(ctx).Statement; begin != nil {
-		return begin(ctx, query)
+		end = begin(ctx, query)
 	}
-	return func(error) {}
+	result, err := send()
+	end(err)
+	return result, err
 }
 
 // statements is a connector whose connections report each statement, see Watch. It
@@ -56,19 +61,11 @@ type fullConn interface {
 type statementConn struct{ fullConn }
 
 func (c statementConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	Sent(ctx, func() string { return interpolated(query, args) })
-	end := beginStatement(ctx, query)
-	result, err := c.fullConn.ExecContext(ctx, query, args)
-	end(err)
-	return result, err
+	return reported(ctx, query, args, func() (driver.Result, error) { return c.fullConn.ExecContext(ctx, query, args) })
 }
 
 func (c statementConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	Sent(ctx, func() string { return interpolated(query, args) })
-	end := beginStatement(ctx, query)
-	result, err := c.fullConn.QueryContext(ctx, query, args)
-	end(err)
-	return result, err
+	return reported(ctx, query, args, func() (driver.Rows, error) { return c.fullConn.QueryContext(ctx, query, args) })
 }
 
 // BeginTx records the same statements that the driver sends.
@@ -76,10 +73,7 @@ func (c statementConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driv
 	if level := sql.IsolationLevel(opts.Isolation); level != sql.LevelDefault {
 		Sent(ctx, func() string { return "SET TRANSACTION ISOLATION LEVEL " + strings.ToUpper(level.String()) })
 	}
-	Sent(ctx, func() string { return "START TRANSACTION" })
-	end := beginStatement(ctx, "START TRANSACTION")
-	tx, err := c.fullConn.BeginTx(ctx, opts)
-	end(err)
+	tx, err := reported(ctx, "START TRANSACTION", nil, func() (driver.Tx, error) { return c.fullConn.BeginTx(ctx, opts) })
 	return statementTx{tx, ctx}, err
 }
 
@@ -90,18 +84,12 @@ type statementTx struct {
 }
 
 func (t statementTx) Commit() error {
-	Sent(t.ctx, func() string { return "COMMIT" })
-	end := beginStatement(t.ctx, "COMMIT")
-	err := t.Tx.Commit()
-	end(err)
+	_, err := reported(t.ctx, "COMMIT", nil, func() (driver.Tx, error) { return nil, t.Tx.Commit() })
 	return err
 }
 
 func (t statementTx) Rollback() error {
-	Sent(t.ctx, func() string { return "ROLLBACK" })
-	end := beginStatement(t.ctx, "ROLLBACK")
-	err := t.Tx.Rollback()
-	end(err)
+	_, err := reported(t.ctx, "ROLLBACK", nil, func() (driver.Tx, error) { return nil, t.Tx.Rollback() })
 	return err
 }
 
