@@ -176,30 +176,13 @@ func (c *primitiveCall) acquireToKeep(acquire acquire, longest time.Duration) (l
 		return nil, 0, err
 	}
 	r.Wait = max(0, r.Wait-time.Since(began))
-	if lock, err = acquireForLonger(ctx, r, acquire); err != nil {
+	if lock, err = locks.AcquireForLonger(ctx, r, acquire); err != nil {
 		return nil, 0, err
 	}
 	c.granted = time.Now()
 	c.trace(ctx, api.Granted)
 	expires := c.card.Unchecked && !c.card.Reentrant
 	return lock, k.keep(id, lock, longest, expires, func() { c.trace(context.Background(), api.Released) }), nil
-}
-
-// acquireForLonger acquires a lock that outlives ctx, but no lock stays if ctx is cancelled before the grant.
-func acquireForLonger(ctx context.Context, r locks.Request, acquire acquire) (*locks.Lock, error) {
-	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	lock, err := acquire(life, r)
-	if err == nil && !stop() {
-		err = errors.Join(locks.NotAcquired(ctx, lock.Key(), 0), lock.Release(ctx))
-	}
-	if err != nil {
-		stop()
-		end(nil)
-		return nil, err
-	}
-	lock.OnRelease(func() { end(nil) })
-	return lock, nil
 }
 
 // room returns locks.ErrFull if too many locks are kept, or too many names were used.

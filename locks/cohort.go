@@ -105,20 +105,28 @@ func (c *cohort) acquireShared(ctx context.Context, r Request) (*sharedLock, err
 		}
 		r.Wait = max(0, r.Wait-time.Since(began))
 	}
+	h, err := AcquireForLonger(ctx, r, c.Locker.Acquire)
+	if err != nil {
+		return nil, err
+	}
+	return &sharedLock{Lock: h, since: time.Now(), lease: r.Lease}, nil
+}
+
+// AcquireForLonger acquires a lock that outlives ctx, but no lock stays if ctx is cancelled before the grant.
+func AcquireForLonger(ctx context.Context, r Request, acquire func(context.Context, Request) (*Lock, error)) (*Lock, error) {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	h, err := c.Locker.Acquire(life, r)
+	lock, err := acquire(life, r)
 	if err == nil && !stop() { // the request was cancelled at the last moment
-		_ = h.Release(ctx)
-		err = NotAcquired(ctx, r.Key, r.Wait)
+		err = errors.Join(NotAcquired(ctx, r.Key, r.Wait), lock.Release(ctx))
 	}
 	if err != nil {
 		stop()
 		end(nil)
 		return nil, err
 	}
-	h.OnRelease(func() { end(nil) })
-	return &sharedLock{Lock: h, since: time.Now(), lease: r.Lease}, nil
+	lock.OnRelease(func() { end(nil) })
+	return lock, nil
 }
 
 func (c *cohort) passOnOrRelease(ctx context.Context, key string, shared *sharedLock) error {
