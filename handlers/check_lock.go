@@ -88,17 +88,14 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang str
 	}
 }
 
-// lockEvents returns the function that counts what happens to a lock of the strategy, see lockMetrics, and how often
-// its request tries again.
+// lockEvents returns the function that counts what happens to a lock of the strategy, and how often its request tries
+// again.
 func (s *Service) lockEvents(strategy string, tries *atomic.Int64) func(stock.LockEvent, error) {
-	counters := s.metrics.locks[strategy]
 	return func(what stock.LockEvent, err error) {
-		switch {
-		case what == stock.LockRetried:
+		if what == stock.LockRetried {
 			tries.Add(1)
-		case counters != nil:
-			counters.count(what, err)
 		}
+		s.metrics.count(strategy, what, err)
 	}
 }
 

@@ -18,12 +18,7 @@ type metrics struct {
 	registry                                                      *prometheus.Registry
 	requests, retries, primitives, acquisitions, renewals, losses *prometheus.CounterVec
 	waited, pooled, held                                          *prometheus.HistogramVec
-	// locks has the counters of each strategy's locks.
-	locks map[string]*lockMetrics
 }
-
-// lockMetrics counts what happens to the locks of one strategy after their grant.
-type lockMetrics struct{ renewed, unanswered, notHeld, lostHeld, lostAtRelease prometheus.Counter }
 
 func newMetrics() *metrics {
 	seconds := func(name, help string) *prometheus.HistogramVec {
@@ -45,7 +40,6 @@ func newMetrics() *metrics {
 		waited:       seconds("lock_wait", "Time waiting for the lock."),
 		pooled:       seconds("pool_wait", "Time waiting for a database connection."),
 		held:         seconds("lock_held", "Time in the critical section."),
-		locks:        map[string]*lockMetrics{},
 	}
 	m.registry.MustRegister(m.requests, m.retries, m.primitives, m.acquisitions, m.renewals, m.losses, m.waited, m.pooled, m.held)
 	return m
@@ -54,31 +48,32 @@ func newMetrics() *metrics {
 // addLock adds the counters of a strategy, so that they are 0, and not absent, before the first event.
 func (m *metrics) addLock(strategy string) {
 	m.acquisitions.WithLabelValues(strategy, granted)
-	m.locks[strategy] = &lockMetrics{
-		renewed: m.renewals.WithLabelValues(strategy, "renewed"), unanswered: m.renewals.WithLabelValues(strategy, "unanswered"),
-		notHeld:  m.renewals.WithLabelValues(strategy, string(api.NotHeld)),
-		lostHeld: m.losses.WithLabelValues(strategy, string(api.Held)), lostAtRelease: m.losses.WithLabelValues(strategy, "at_release"),
+	for _, outcome := range []string{renewed, unanswered, string(api.NotHeld)} {
+		m.renewals.WithLabelValues(strategy, outcome)
+	}
+	for _, found := range []string{string(api.Held), atRelease} {
+		m.losses.WithLabelValues(strategy, found)
 	}
 }
 
-// count counts a renewal or a loss.
-func (m *lockMetrics) count(what stock.LockEvent, err error) {
+// count counts a renewal or a loss of a lock of the strategy.
+func (m *metrics) count(strategy string, what stock.LockEvent, err error) {
 	switch {
 	case what == stock.LockRenewed && err == nil:
-		m.renewed.Inc()
+		m.renewals.WithLabelValues(strategy, renewed).Inc()
 	case what == stock.LockRenewed && errors.Is(err, locks.ErrNotHeld):
-		m.notHeld.Inc()
+		m.renewals.WithLabelValues(strategy, string(api.NotHeld)).Inc()
 	case what == stock.LockRenewed:
-		m.unanswered.Inc()
+		m.renewals.WithLabelValues(strategy, unanswered).Inc()
 	case what == stock.LockLost && errors.Is(err, locks.ErrLost):
-		m.lostHeld.Inc()
+		m.losses.WithLabelValues(strategy, string(api.Held)).Inc()
 	case what == stock.LockLost:
-		m.lostAtRelease.Inc()
+		m.losses.WithLabelValues(strategy, atRelease).Inc()
 	}
 }
 
-// granted is the outcome of a successful acquisition in oversell_lock_acquisitions_total.
-const granted = "granted"
+// These are values of labels that are no outcome of a request.
+const granted, renewed, unanswered, atRelease = "granted", "renewed", "unanswered", "at_release"
 
 // observe counts a sale. The strategy ran only if the product exists.
 func (m *metrics) observe(card api.Card, outcome api.Outcome, r stock.Receipt) {
