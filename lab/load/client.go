@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"oversell/lab/history"
 )
@@ -18,7 +19,6 @@ type client struct {
 	request request
 	start   time.Time
 	conn    *conn
-	strings map[string]string
 	active  *atomic.Int64
 	called  time.Duration // when the last request was sent, since start
 }
@@ -82,13 +82,13 @@ func (c *client) exchange(ctx context.Context, op *history.Op) {
 		c.disconnect()
 		op.Outcome, op.Reason = history.Unknown, reason(ctx, err)
 		if op.Reason != history.Interrupted {
-			op.Detail = c.intern(err.Error())
+			op.Detail = intern(err.Error())
 		}
 		return
 	}
 	judge(op, got.status, got.body)
 	for _, s := range []*string{&op.Reason, &op.Replica, &op.Backend, &op.Detail} {
-		*s = c.intern(*s)
+		*s = intern(*s)
 	}
 	if got.close {
 		c.disconnect()
@@ -103,16 +103,7 @@ func (c *client) disconnect() {
 }
 
 // intern returns one copy of a string that many answers have, to save memory.
-func (c *client) intern(s string) string {
-	if known, ok := c.strings[s]; ok {
-		return known
-	}
-	const most = 64 // each detail may be different
-	if len(c.strings) < most {
-		c.strings[s] = s
-	}
-	return s
-}
+func intern(s string) string { return unique.Make(s).Value() }
 
 func reason(ctx context.Context, err error) string {
 	switch {

@@ -220,13 +220,13 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	var active atomic.Int64
-	distrusting := &client{plan: p, request: req, start: time.Now(), strings: map[string]string{}, active: &active}
+	distrusting := &client{plan: p, request: req, start: time.Now(), active: &active}
 	if op, _ := distrusting.send(t.Context(), 0); op.Reason != history.Unreachable || requests.Load() != 0 {
 		t.Errorf("the certificate is not trusted: %+v", op)
 	}
 	req.roots = x509.NewCertPool()
 	req.roots.AddCert(server.Certificate())
-	trusting := &client{plan: p, request: req, start: time.Now(), strings: map[string]string{}, active: &active}
+	trusting := &client{plan: p, request: req, start: time.Now(), active: &active}
 	defer trusting.disconnect()
 	for range 2 {
 		if op, _ := trusting.send(t.Context(), 0); op.Outcome != history.OK || op.BytesIn == 0 {

@@ -50,7 +50,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 			if !sleep(ctx, time.Until(start.Add(delay(p.RampUp, position, p.Clients)))) {
 				return
 			}
-			c := &client{id: i + 1, plan: p, request: req, start: start, strings: map[string]string{}, active: &active}
+			c := &client{id: i + 1, plan: p, request: req, start: start, active: &active}
 			requests := c.closed(ctx)
 			if p.Rate > 0 {
 				requests = c.open(dues)
