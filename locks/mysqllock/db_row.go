@@ -104,12 +104,12 @@ func (l *dbRow) takeOver(ctx context.Context, key, owner string, lease time.Dura
 
 // renew and release match the owner token of one grant, so they never change another grant's row.
 func (l *dbRow) renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return l.own(ctx, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
+	return onOwnRow(ctx, l.db, "UPDATE db_lock SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", lease.Microseconds(), key, owner)
 }
 
 func (l *dbRow) release(ctx context.Context, key, owner string) error {
-	return l.own(ctx, "UPDATE db_lock SET owner = NULL "+
+	return onOwnRow(ctx, l.db, "UPDATE db_lock SET owner = NULL "+
 		"WHERE lock_name = ? AND owner = ? AND expires_at > UTC_TIMESTAMP(6)", key, owner)
 }
 
@@ -121,14 +121,6 @@ func (l *dbRow) advanceFence(ctx context.Context, key, owner string, floor int64
 		err = locks.ErrNotHeld
 	}
 	return epoch, err
-}
-
-func (l *dbRow) own(ctx context.Context, query string, args ...any) error {
-	_, found, err := lastInsertID(l.exec(ctx, query, args...))
-	if err == nil && !found {
-		err = locks.ErrNotHeld
-	}
-	return err
 }
 
 func (l *dbRow) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {

@@ -71,16 +71,7 @@ func (l *dbRowCleaned) insert(ctx context.Context, key, thread string, limit tim
 }
 
 func (l *dbRowCleaned) remove(ctx context.Context, where string, args ...any) error {
-	for {
-		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_cleaned WHERE "+where, args...)
-		switch {
-		case stock.IsContention(tx.Error) && ctx.Err() == nil: // the DELETE was rolled back, so try again
-		case tx.Error == nil && tx.RowsAffected == 0:
-			return locks.ErrNotHeld
-		default:
-			return tx.Error
-		}
-	}
+	return deleteOwnRow(ctx, l.db, "DELETE FROM db_lock_cleaned WHERE "+where, args...)
 }
 
 func (l *dbRowCleaned) Clear(ctx context.Context, key string) error {
@@ -93,20 +84,13 @@ func (l *dbRowCleaned) Clear(ctx context.Context, key string) error {
 // CleanRows is the job: it deletes the rows that are older than their limit, again and again. Every
 // replica runs it. DANGER: an old row does not mean that its holder is dead. The holder may be slow.
 func CleanRows(ctx context.Context, db *gorm.DB, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			// Delete by id, because a DELETE by age would lock all rows. If a statement fails, the next
-			// tick tries again.
-			var old []int64
-			db.WithContext(ctx).Raw("SELECT id FROM db_lock_cleaned WHERE create_time <= NOW(6) - INTERVAL max_age MICROSECOND").Scan(&old)
-			for _, id := range old {
-				_ = (&dbRowCleaned{db: db}).remove(ctx, "id = ?", id)
-			}
+	for locks.Work(ctx, every) == nil {
+		// Delete by id, because a DELETE by age would lock all rows. If a statement fails, the next
+		// one tries again.
+		var old []int64
+		db.WithContext(ctx).Raw("SELECT id FROM db_lock_cleaned WHERE create_time <= NOW(6) - INTERVAL max_age MICROSECOND").Scan(&old)
+		for _, id := range old {
+			_ = (&dbRowCleaned{db: db}).remove(ctx, "id = ?", id)
 		}
 	}
 }

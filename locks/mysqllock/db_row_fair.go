@@ -159,11 +159,11 @@ func (l *dbRowFair) read(ctx context.Context, p *queueRow) (rows []rowState, err
 
 // renew also extends an expired row, because no other waiter has the lock while the row exists.
 func (l *dbRowFair) renew(ctx context.Context, id int64, lease time.Duration) error {
-	return l.own(ctx, "UPDATE db_queue SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND WHERE id = ?", lease.Microseconds(), id)
+	return onOwnRow(ctx, l.db, "UPDATE db_queue SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND WHERE id = ?", lease.Microseconds(), id)
 }
 
 func (l *dbRowFair) leave(ctx context.Context, id int64) error {
-	return l.own(ctx, "DELETE FROM db_queue WHERE id = ?", id)
+	return onOwnRow(ctx, l.db, "DELETE FROM db_queue WHERE id = ?", id)
 }
 
 // reap deletes an expired row. If the owner renews the row at this moment, only the statement that
@@ -214,15 +214,6 @@ func (l *dbRowFair) remove(ctx context.Context, where string, args ...any) error
 		}
 	}
 	return nil
-}
-
-// own executes a statement on one row. It returns ErrNotHeld if the row does not exist.
-func (l *dbRowFair) own(ctx context.Context, query string, args ...any) error {
-	tx := l.db.WithContext(ctx).Exec(query, args...)
-	if tx.Error == nil && tx.RowsAffected == 0 {
-		return locks.ErrNotHeld
-	}
-	return tx.Error
 }
 
 func (*dbRowFair) Card() api.Card {

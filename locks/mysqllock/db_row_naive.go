@@ -71,18 +71,7 @@ func isHeld(err error) bool {
 
 // remove deletes the row of one grant. It returns ErrNotHeld if there is no such row.
 func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
-	for {
-		tx := l.db.WithContext(ctx).Exec("DELETE FROM db_lock_naive WHERE id = ?", id)
-		switch {
-		case stock.IsContention(tx.Error) && ctx.Err() == nil: // the DELETE was rolled back, so try again
-		case tx.Error != nil:
-			return tx.Error
-		case tx.RowsAffected == 0:
-			return locks.ErrNotHeld
-		default:
-			return nil
-		}
-	}
+	return deleteOwnRow(ctx, l.db, "DELETE FROM db_lock_naive WHERE id = ?", id)
 }
 
 // Clear is the only way to free the lock after a crash.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"oversell/locks"
 )
 
 // Janitor removes the owners from expired rows of db_lock, so that the table shows live holders
@@ -13,18 +15,11 @@ import (
 // Janitor deletes expired rows of db_queue, but no rows of db_lock. A new row of db_lock would
 // begin with epoch 1, and old fences would be accepted.
 func Janitor(ctx context.Context, db *gorm.DB, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			// If the statement fails, the next tick tries again.
-			_ = db.WithContext(ctx).Exec(
-				"UPDATE db_lock SET owner = NULL WHERE owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)").Error
-			_ = reapAll(ctx, &dbRowFair{db: db})
-		}
+	for locks.Work(ctx, every) == nil {
+		// If the statement fails, the next one tries again.
+		_ = db.WithContext(ctx).Exec(
+			"UPDATE db_lock SET owner = NULL WHERE owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)").Error
+		_ = reapAll(ctx, &dbRowFair{db: db})
 	}
 }
 

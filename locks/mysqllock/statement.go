@@ -48,6 +48,24 @@ func lastInsertID(result sql.Result, err error) (id int64, found bool, _ error) 
 	return id, err == nil, err
 }
 
+// onOwnRow executes a statement that names the row of one grant. Without this row, it returns ErrNotHeld.
+func onOwnRow(ctx context.Context, db *gorm.DB, query string, args ...any) error {
+	_, found, err := lastInsertID(db.Statement.ConnPool.ExecContext(ctx, query, args...))
+	if err == nil && !found {
+		err = locks.ErrNotHeld
+	}
+	return err
+}
+
+// deleteOwnRow is onOwnRow for a DELETE, which it sends again if the server has rolled it back.
+func deleteOwnRow(ctx context.Context, db *gorm.DB, query string, args ...any) error {
+	for {
+		if err := onOwnRow(ctx, db, query, args...); !stock.IsContention(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // workThenWrite does the work without a lock, and then writes. By then, the stock may be sold out.
 func workThenWrite(ctx context.Context, o stock.Order, r *stock.Receipt, write func(wait time.Duration) error) error {
 	key := api.Key(o.Product)
