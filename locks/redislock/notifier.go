@@ -169,10 +169,10 @@ func (n *notifier) receive(pubsub *redis.PubSub) {
 			return
 		case errors.As(err, &refused):
 			silent = false
-			n.refuse()
+			n.notifyAll(true)
 			time.Sleep(redialPause)
 		default:
-			n.notifyAll()
+			n.notifyAll(false)
 			time.Sleep(redialPause)
 		}
 	}
@@ -193,20 +193,13 @@ func (n *notifier) replace(old *redis.PubSub) {
 	go n.receive(pubsub)
 }
 
-// refuse makes the waiters of all channels poll until Redis confirms their subscriptions: its error names none.
-func (n *notifier) refuse() {
+// notifyAll wakes the waiters of all channels. With refused, they poll until Redis confirms their subscriptions: its
+// error names none.
+func (n *notifier) notifyAll(refused bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, sub := range n.subs {
-		sub.refused = true
-		n.wake(sub)
-	}
-}
-
-func (n *notifier) notifyAll() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, sub := range n.subs {
+		sub.refused = sub.refused || refused
 		n.wake(sub)
 	}
 }

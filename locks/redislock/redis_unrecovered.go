@@ -45,18 +45,11 @@ func (l *redisUnrecovered) Acquire(ctx context.Context, r locks.Request) (*locks
 
 // renewUntilError renews the lease every third of it, until ctx ends.
 func (l *redisUnrecovered) renewUntilError(ctx context.Context, lock, owner string, lease time.Duration) {
-	tick := time.NewTicker(lease / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
+	for locks.Work(ctx, lease/3) == nil {
+		// DANGER: the listing logs the error and returns. The lease then ends, even if Redis can be
+		// reached again at once. The holder works on, at the same time as the next holder.
+		if run(ctx, l.client, l.renew, []string{lock}, owner, millis(lease)) != nil {
 			return
-		case <-tick.C:
-			// DANGER: the listing logs the error and returns. The lease then ends, even if Redis can be
-			// reached again at once. The holder works on, at the same time as the next holder.
-			if run(ctx, l.client, l.renew, []string{lock}, owner, millis(lease)) != nil {
-				return
-			}
 		}
 	}
 }
