@@ -47,7 +47,8 @@ func ExecuteMySQL(ctx context.Context, dsn, statement string) error {
 	})
 }
 
-func withRedis(url string, use func(*redis.Client) error) error {
+// WithRedis opens a client of the Redis at url, and closes it when use returns.
+func WithRedis(url string, use func(*redis.Client) error) error {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return fmt.Errorf("redis: %w", err)
@@ -63,7 +64,7 @@ func withRedis(url string, use func(*redis.Client) error) error {
 
 // redisInfo returns a section of what the command INFO reports.
 func redisInfo(ctx context.Context, url, section string) (text string, err error) {
-	err = withRedis(url, func(client *redis.Client) (err error) {
+	err = WithRedis(url, func(client *redis.Client) (err error) {
 		text, err = client.Info(ctx, section).Result()
 		return err
 	})

@@ -19,7 +19,7 @@ import (
 
 // FlushRedis deletes all keys of the Redis at url, and returns their number.
 func FlushRedis(ctx context.Context, url string) (keys int64, err error) {
-	err = withRedis(url, func(client *redis.Client) (err error) {
+	err = WithRedis(url, func(client *redis.Client) (err error) {
 		if keys, err = client.DBSize(ctx).Result(); err == nil {
 			err = client.FlushAll(ctx).Err()
 		}

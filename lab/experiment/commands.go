@@ -92,7 +92,7 @@ func afterRenewal(inject func(context.Context, *round) (fault.Heal, error)) func
 				return nil, err
 			}
 			_ = within(ctx, Lease/2, "a renewal", func() bool { // on all servers, if there are several
-				return !slices.ContainsFunc(renewal.gates, func(g *rig.HeldCommand) bool { return !isClosed(g.Held()) })
+				return !slices.ContainsFunc(renewal.gates, func(g *rig.HeldCommand) bool { return g.Name() == "" })
 			})
 			renewal.deliver()
 			if err := restore(renewal.links)(ctx); err != nil {
@@ -162,8 +162,8 @@ func (r *round) injectOnLock(ctx context.Context, part int, of func(*rig.Link) f
 // name returns the name of a command that is held back, or "".
 func (h *heldCommands) name() string {
 	for _, gate := range h.gates {
-		if isClosed(gate.Held()) {
-			return gate.Name()
+		if name := gate.Name(); name != "" {
+			return name
 		}
 	}
 	return ""

@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -60,27 +59,14 @@ func restore(links []*rig.Link) fault.Heal {
 
 // injectAll ends the earlier faults if one of them fails. heal ends all faults in reverse order.
 func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal fault.Heal, err error) {
-	var heals []fault.Heal
-	heal = func(ctx context.Context) error {
-		var errs []error
-		for _, h := range slices.Backward(heals) {
-			errs = append(errs, h(ctx))
-		}
-		return errors.Join(errs...)
-	}
 	r.faults = append(r.faults, faults...)
-	if r.bed.idle {
+	if r.bed.idle || len(faults) == 0 {
 		return noHeal, nil
 	}
-	for _, one := range faults {
-		h, err := one.Inject(ctx)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s on %s: %w", one.Name, one.Target, err), heal(context.WithoutCancel(ctx)))
-		}
-		heals = append(heals, h)
+	if heal, err = fault.Together(faults...).Inject(ctx); err == nil {
 		r.span.What, r.span.Who = together(faults)
 	}
-	return heal, nil
+	return heal, err
 }
 
 // together returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".

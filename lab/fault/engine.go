@@ -81,7 +81,7 @@ func (m *Masters) Replace(key string) Fault {
 			return m.awaitReplaced(ctx)
 		},
 		heal: func(ctx context.Context) error {
-			return errors.Join(bringUp(ctx, m.killed), m.awaitFollowed(ctx))
+			return errors.Join(m.killed.BringUp(ctx), m.awaitFollowed(ctx))
 		},
 	}
 }
@@ -119,7 +119,7 @@ func (m *Masters) followed(ctx context.Context) error {
 		return hasReplicationLine(ctx, m.killed, "master_link_status:up")
 	}
 	for _, s := range m.replicas {
-		if hasReplicationLine(ctx, s, "role:master") == nil {
+		if hasReplicationLine(ctx, s, masterLine) == nil {
 			return follow(ctx, m.killed, s.Addr())
 		}
 	}
@@ -152,14 +152,11 @@ func roles(ctx context.Context, r *rig.Rig) (masters, replicas []*rig.Server, er
 		if !rig.IsOfTopology(s.Name()) || s.PID() == 0 {
 			continue
 		}
-		isMaster := false
-		if err := withRedis(s, func(c *redis.Client) (err error) {
-			isMaster, err = hasLine(ctx, c, "role:master")
-			return err
-		}); err != nil {
+		master, err := isMaster(ctx, s)
+		if err != nil {
 			return nil, nil, err
 		}
-		if isMaster {
+		if master {
 			masters = append(masters, s)
 		} else {
 			replicas = append(replicas, s)
@@ -171,14 +168,28 @@ func roles(ctx context.Context, r *rig.Rig) (masters, replicas []*rig.Server, er
 	return masters, replicas, err
 }
 
+// masterLine is what a master reports of its role.
+const masterLine = "role:master"
+
+// errNoLine means that a server answers, and does not report this of its replication.
+var errNoLine = errors.New("INFO replication has no line")
+
 func hasReplicationLine(ctx context.Context, s *rig.Server, line string) error {
 	return withRedis(s, func(c *redis.Client) error {
-		has, err := hasLine(ctx, c, line)
-		if err == nil && !has {
-			err = errors.New("INFO replication has no line " + line)
+		info, err := c.Info(ctx, "replication").Result()
+		if err == nil && !strings.Contains(info, line) {
+			err = fmt.Errorf("%w %s", errNoLine, line)
 		}
 		return err
 	})
+}
+
+func isMaster(ctx context.Context, s *rig.Server) (bool, error) {
+	err := hasReplicationLine(ctx, s, masterLine)
+	if errors.Is(err, errNoLine) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func masterOf(ctx context.Context, masters []*rig.Server, key string) (found *rig.Server, err error) {
@@ -204,9 +215,9 @@ func masterOf(ctx context.Context, masters []*rig.Server, key string) (found *ri
 // slot has a master.
 func (m *Masters) replaced(ctx context.Context) error {
 	var errs []error
-	isMaster := false
+	promoted := false
 	for _, s := range m.replicas {
-		isMaster = isMaster || hasReplicationLine(ctx, s, "role:master") == nil
+		promoted = promoted || hasReplicationLine(ctx, s, masterLine) == nil
 		if len(m.masters) > 1 {
 			errs = append(errs, withRedis(s, func(c *redis.Client) error {
 				info, err := c.ClusterInfo(ctx).Result()
@@ -217,7 +228,7 @@ func (m *Masters) replaced(ctx context.Context) error {
 			}))
 		}
 	}
-	if !isMaster {
+	if !promoted {
 		errs = append(errs, errors.New("all of them are replicas"))
 	}
 	return errors.Join(errs...)

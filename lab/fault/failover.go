@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 )
 
@@ -52,13 +52,7 @@ func Failover(r *rig.Rig) Fault {
 			if p.replica == nil {
 				return errors.New("no replica was promoted")
 			}
-			return withRedis(p.replica, func(c *redis.Client) error {
-				promoted, err := hasLine(ctx, c, "role:master")
-				if err == nil && !promoted {
-					err = errors.New("the replica is no master")
-				}
-				return err
-			})
+			return hasReplicationLine(ctx, p.replica, masterLine)
 		},
 	}
 }
@@ -99,14 +93,11 @@ func (p *pair) failOver(ctx context.Context) error {
 
 // failBack makes redis-1 the master again. It also works after an incomplete failover.
 func (p *pair) failBack(ctx context.Context) error {
-	if err := errors.Join(bringUp(ctx, p.master), p.replication.Restore()); err != nil {
+	if err := errors.Join(p.master.BringUp(ctx), p.replication.Restore()); err != nil {
 		return err
 	}
-	promoted := false
-	if err := withRedis(p.replica, func(c *redis.Client) (err error) {
-		promoted, err = hasLine(ctx, c, "role:master")
-		return err
-	}); err != nil {
+	promoted, err := isMaster(ctx, p.replica)
+	if err != nil {
 		return err
 	}
 	if promoted { // the restarted master has no data
@@ -148,20 +139,9 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	})
 }
 
-func hasLine(ctx context.Context, c *redis.Client, line string) (bool, error) {
-	info, err := c.Info(ctx, "replication").Result()
-	return strings.Contains(info, line), err
-}
-
 // withRedis calls use with a direct connection to the server, not over a link.
 func withRedis(s *rig.Server, use func(*redis.Client) error) error {
-	options, err := redis.ParseURL(s.RedisURL())
-	if err == nil {
-		c := redis.NewClient(options)
-		defer func() { _ = c.Close() }()
-		err = use(c)
-	}
-	if err != nil {
+	if err := backend.WithRedis(s.RedisURL(), use); err != nil {
 		return fmt.Errorf("%s: %w", s.Name(), err)
 	}
 	return nil

@@ -21,16 +21,7 @@ func Kill(s *rig.Server) Fault {
 			s.Kill()
 			return nil
 		},
-		heal:   func(ctx context.Context) error { return bringUp(ctx, s) },
+		heal:   s.BringUp,
 		landed: unless(func() bool { return s.PID() == 0 }, "it runs"),
 	}
-}
-
-func bringUp(ctx context.Context, s *rig.Server) error {
-	if s.PID() == 0 {
-		if err := s.Start(ctx); err != nil {
-			return err
-		}
-	}
-	return s.AwaitReady(ctx)
 }

@@ -1,10 +1,6 @@
 package fault
 
-import (
-	"context"
-
-	"oversell/lab/rig"
-)
+import "oversell/lab/rig"
 
 // LostReplies loses one reply on each open connection of a link, such as that to a heartbeat: the connection of
 // a lock may be another one than that of the replica's own session. The backend has executed the requests, and the
@@ -25,11 +21,7 @@ func Disconnect(l *rig.Link) Fault {
 }
 
 func lost(l *rig.Link, arm func() error) Fault {
-	return Fault{
-		Name:   "lost reply of " + l.To(),
-		Target: l.From(),
-		inject: func(context.Context) error { return arm() },
-		heal:   func(context.Context) error { return l.Restore() },
-		landed: unless(l.HasLostReply, "no answer was dropped"),
-	}
+	f := onLink(l, "lost reply of "+l.To(), arm)
+	f.landed = unless(l.HasLostReply, "no answer was dropped")
+	return f
 }

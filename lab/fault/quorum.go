@@ -45,7 +45,7 @@ func (m *Masters) LoseQuorum(left string) Fault {
 			var starts errgroup.Group // each is ready when all of them are
 			for _, s := range m.rig.Servers() {
 				if isSentinel(s) {
-					starts.Go(func() error { return bringUp(ctx, s) })
+					starts.Go(func() error { return s.BringUp(ctx) })
 				}
 			}
 			err := starts.Wait()
@@ -55,7 +55,7 @@ func (m *Masters) LoseQuorum(left string) Fault {
 			if err != nil {
 				return err
 			}
-			return errors.Join(bringUp(ctx, m.killed), m.awaitFollowed(ctx))
+			return errors.Join(m.killed.BringUp(ctx), m.awaitFollowed(ctx))
 		},
 	}
 }

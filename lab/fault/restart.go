@@ -9,7 +9,6 @@ import (
 // Restart stops a server gracefully and starts it again at once, as an update does. The fault is
 // over when Inject returns: Heal does nothing unless the server ended later.
 func Restart(s *rig.Server) Fault {
-	heal := func(ctx context.Context) error { return bringUp(ctx, s) }
 	return Fault{
 		Name:   "restart",
 		Target: s.Name(),
@@ -17,8 +16,8 @@ func Restart(s *rig.Server) Fault {
 			if err := s.Stop(ctx); err != nil {
 				return err
 			}
-			return heal(ctx)
+			return s.BringUp(ctx)
 		},
-		heal: heal,
+		heal: s.BringUp,
 	}
 }

@@ -3,6 +3,8 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"oversell/lab/rig"
@@ -14,8 +16,8 @@ func Together(all ...Fault) Fault {
 	var heals []Heal
 	heal := func(ctx context.Context) error {
 		var errs []error
-		for i := len(heals) - 1; i >= 0; i-- {
-			errs = append(errs, heals[i](ctx))
+		for _, h := range slices.Backward(heals) {
+			errs = append(errs, h(ctx))
 		}
 		return errors.Join(errs...)
 	}
@@ -25,7 +27,7 @@ func Together(all ...Fault) Fault {
 			for _, f := range all {
 				h, err := f.Inject(ctx)
 				if err != nil {
-					return errors.Join(err, heal(context.WithoutCancel(ctx)))
+					return errors.Join(fmt.Errorf("%s on %s: %w", f.Name, f.Target, err), heal(context.WithoutCancel(ctx)))
 				}
 				heals = append(heals, h)
 			}
@@ -47,11 +49,7 @@ func Together(all ...Fault) Fault {
 
 // Delay delays each answer of a link.
 func Delay(l *rig.Link, by time.Duration) Fault {
-	return Fault{
-		Name: "slow answers of " + l.To(), Target: l.From(),
-		inject: func(context.Context) error { return l.Delay(by) },
-		heal:   func(context.Context) error { return l.Restore() },
-	}
+	return onLink(l, "slow answers of "+l.To(), func() error { return l.Delay(by) })
 }
 
 // HoldCommand holds back the nth command of a lock that contains text, from 1, with all that follows it: see
@@ -68,13 +66,6 @@ func HoldCommand(text string, nth int, links ...*rig.Link) Fault {
 			held.Deliver()
 			return nil
 		},
-		landed: unless(func() bool {
-			select {
-			case <-held.Held():
-				return true
-			default:
-				return false
-			}
-		}, "no command was held back"),
+		landed: unless(func() bool { return held.Name() != "" }, "no command was held back"),
 	}
 }

@@ -23,9 +23,9 @@ type commandGate struct {
 	Nth    int    `json:"nth"`
 	Watch  bool   `json:"watch"`
 
-	leader     atomic.Pointer[commandGate] // of the gates that count together; nil in a gate that counts alone
-	made       sync.Once
-	held, free chan struct{}
+	leader atomic.Pointer[commandGate] // of the gates that count together; nil in a gate that counts alone
+	made   sync.Once
+	free   chan struct{}
 
 	mu    sync.Mutex
 	count int
@@ -50,17 +50,18 @@ func (g *commandGate) lead() *commandGate {
 	return g
 }
 
-func (g *commandGate) channels() (held, free chan struct{}) {
+// delivery returns the channel that is closed at Deliver.
+func (g *commandGate) delivery() chan struct{} {
 	g = g.lead()
-	g.made.Do(func() { g.held, g.free = make(chan struct{}), make(chan struct{}) })
-	return g.held, g.free
+	g.made.Do(func() { g.free = make(chan struct{}) })
+	return g.free
 }
 
 // Pipe implements [toxics.Toxic].
 func (g *commandGate) Pipe(stub *toxics.ToxicStub) {
 	a, _ := stub.State.(*arriving)
 	for {
-		_, free := g.channels()
+		free := g.delivery()
 		input := stub.Input
 		if a.ended {
 			input = nil
@@ -123,15 +124,10 @@ func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
 
 func (g *commandGate) passes(name string, command []byte) bool {
 	g = g.lead()
-	held, free := g.channels()
+	free := g.delivery()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	select {
-	case <-free:
-		return true
-	default:
-	}
-	if name == "" || !bytes.Contains(command, []byte(g.Text)) {
+	if isClosed(free) || name == "" || !bytes.Contains(command, []byte(g.Text)) {
 		return true
 	}
 	if g.Text != "" && strings.HasSuffix(name, "SUBSCRIBE") { // of Redis: one for all strategies of a replica
@@ -140,24 +136,12 @@ func (g *commandGate) passes(name string, command []byte) bool {
 	g.count++
 	if g.count == g.Nth {
 		g.first = name
-		close(held)
 	}
 	return g.Watch || g.count < g.Nth
 }
 
 // seen reports whether the Nth command has arrived.
-func (g *commandGate) seen() bool {
-	if g == nil {
-		return false
-	}
-	held, _ := g.channels()
-	select {
-	case <-held:
-		return true
-	default:
-		return false
-	}
-}
+func (g *commandGate) seen() bool { return g != nil && (&HeldCommand{g.lead()}).Name() != "" }
 
 // HeldCommand is a command that a link holds back.
 type HeldCommand struct{ gate *commandGate }
@@ -213,12 +197,6 @@ func (l *Link) LoseAnswer(text string, nth int) (*HeldCommand, error) {
 	return seen, nil
 }
 
-// Held is closed when the command has arrived, and is held back.
-func (h *HeldCommand) Held() <-chan struct{} {
-	held, _ := h.gate.channels()
-	return held
-}
-
 // Count returns the number of commands that have arrived.
 func (h *HeldCommand) Count() int {
 	h.gate.mu.Lock()
@@ -226,7 +204,7 @@ func (h *HeldCommand) Count() int {
 	return h.gate.count
 }
 
-// Name returns the name of the command that is held back, such as DEL.
+// Name returns the name of the command that is held back, such as DEL, or "" before it has arrived.
 func (h *HeldCommand) Name() string {
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
@@ -235,12 +213,10 @@ func (h *HeldCommand) Name() string {
 
 // Deliver delivers all that was held back, also on connections that the client has closed.
 func (h *HeldCommand) Deliver() {
-	_, free := h.gate.channels()
+	free := h.gate.delivery()
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
-	select {
-	case <-free:
-	default:
+	if !isClosed(free) {
 		close(free)
 	}
 }

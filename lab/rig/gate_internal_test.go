@@ -65,7 +65,9 @@ func TestDeliveryWithoutClient(t *testing.T) {
 	go held.gate.Pipe(stub)
 	input <- &stream.StreamChunk{Data: []byte("*1\r\n$3\r\nDEL\r\n")}
 	close(input)
-	<-held.Held()
+	for held.Name() == "" {
+		time.Sleep(time.Millisecond)
+	}
 	held.Deliver()
 	<-output
 	select {

@@ -125,9 +125,11 @@ func (p *process) wait(reaper *reaper) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-func (p *process) ended() bool {
+func (p *process) ended() bool { return isClosed(p.done) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.done:
+	case <-c:
 		return true
 	default:
 		return false

@@ -33,10 +33,7 @@ func (r *Rig) restart(ctx context.Context, s *Server) error {
 	if p.err != nil {
 		return fmt.Errorf("rig: restart %s: %w, its log ends with:\n%s", s.name, p.err, p.tail())
 	}
-	if err := s.Start(ctx); err != nil {
-		return err
-	}
-	if err := s.AwaitReady(ctx); err != nil {
+	if err := s.BringUp(ctx); err != nil {
 		return err
 	}
 	return awaitNil(ctx, "nginx sends requests to "+s.name, func(ctx context.Context) error { return r.balanced(ctx, s) })

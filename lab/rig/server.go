@@ -248,6 +248,16 @@ func (s *Server) AwaitReady(ctx context.Context) error {
 	return awaitNil(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, s.readyURL) })
 }
 
+// BringUp starts the server unless it is running, and waits as AwaitReady does.
+func (s *Server) BringUp(ctx context.Context) error {
+	if s.running() == nil {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return s.AwaitReady(ctx)
+}
+
 func (s *Server) running() *process {
 	if p := s.proc.Load(); p != nil && !p.ended() {
 		return p
