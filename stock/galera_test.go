@@ -12,6 +12,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/stock"
@@ -33,10 +34,11 @@ func TestGalera(t *testing.T) {
 
 	w := startWriters(t, db)
 	w.await(t, "mysql")
-	rejoin, err := r.Isolate(t.Context(), "mysql")
+	first, err := r.Server("mysql")
 	must(t, err)
+	isolate(t, first, 1, "Initialized")
 	w.await(t, "mysql-2")
-	must(t, rejoin(t.Context()))
+	isolate(t, first, 0, "Synced")
 	w.await(t, "mysql-2")
 
 	second, err := r.Server("mysql-2")
@@ -46,6 +48,18 @@ func TestGalera(t *testing.T) {
 	must(t, second.Start(t.Context()))
 	w.await(t, "mysql", "mysql-3")
 	w.check(t, db)
+}
+
+// isolate cuts a node off from the others (1), as a split network does, or lets it join them again (0). Clients still
+// reach the node. It returns when the node is in this state.
+func isolate(t *testing.T, node *rig.Server, on int, state string) {
+	t.Helper()
+	must(t, backend.ExecuteMySQL(t.Context(), node.AdminDSN(), fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on)))
+	rigtest.Eventually(t, node.Name()+" is "+state, func() (bool, string) {
+		got, err := backend.MySQLValue(t.Context(), node.AdminDSN(), `SELECT variable_value FROM information_schema.global_status
+			WHERE variable_name = 'wsrep_local_state_comment'`)
+		return got == state, fmt.Sprint(got, err)
+	})
 }
 
 // writers insert rows, half of them in transactions with a row that all change.

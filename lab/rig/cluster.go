@@ -80,10 +80,7 @@ func (r *Rig) startReplicas(ctx context.Context) error {
 		if err := r.AwaitEven(ctx); err != nil {
 			return err
 		}
-		if err := s.Start(ctx); err != nil {
-			return err
-		}
-		if err := s.AwaitReady(ctx); err != nil {
+		if err := s.BringUp(ctx); err != nil {
 			return err
 		}
 	}
@@ -118,7 +115,7 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 	return awaitNil(ctx, "both databases have the same history", func(ctx context.Context) error {
 		var at [2]string
 		for i, node := range r.databases {
-			position, err := backend.MySQLValue(ctx, r.secrets.mysql(adminUser, node.addr), query)
+			position, err := backend.MySQLValue(ctx, node.AdminDSN(), query)
 			if err != nil {
 				return err
 			}
@@ -147,7 +144,7 @@ func (r *Rig) HoldReplication(ctx context.Context) (release func(context.Context
 	}
 	execute := func(ctx context.Context, statement string) error {
 		for _, node := range followers {
-			if err := backend.ExecuteMySQL(ctx, r.secrets.mysql(adminUser, node.addr), statement); err != nil {
+			if err := backend.ExecuteMySQL(ctx, node.AdminDSN(), statement); err != nil {
 				return fmt.Errorf("rig: %s: %w", statement, err)
 			}
 		}

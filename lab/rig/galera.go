@@ -131,38 +131,6 @@ func (d *database) position() (string, error) {
 	return string(found[1]), nil
 }
 
-// Isolate cuts a node of a Galera cluster off from the other nodes, as a split network does, until
-// rejoin is called. Clients still reach the node. It returns when the node has noticed.
-func (r *Rig) Isolate(ctx context.Context, node string) (rejoin func(context.Context) error, err error) {
-	s, err := r.Server(node)
-	if err != nil {
-		return nil, err
-	}
-	if !r.cfg.Database.isGalera() {
-		return nil, fmt.Errorf("rig: isolate %s: this rig has no Galera cluster", node)
-	}
-	admin := r.secrets.mysql(adminUser, s.addr)
-	isolate := func(ctx context.Context, on int, state string) error {
-		statement := fmt.Sprintf("SET GLOBAL wsrep_provider_options='gmcast.isolate=%d'", on)
-		if err := backend.ExecuteMySQL(ctx, admin, statement); err != nil {
-			return fmt.Errorf("rig: isolate %s: %w", node, err)
-		}
-		return awaitNil(ctx, node+" is "+state, func(ctx context.Context) error {
-			got, err := backend.MySQLValue(ctx, admin, `SELECT variable_value FROM information_schema.global_status
-				WHERE variable_name = 'wsrep_local_state_comment'`)
-			if err == nil && got != state {
-				err = fmt.Errorf("it is %s", got)
-			}
-			return err
-		})
-	}
-	rejoin = func(ctx context.Context) error { return isolate(ctx, 0, "Synced") }
-	if err := isolate(ctx, 1, "Initialized"); err != nil {
-		return nil, errors.Join(err, rejoin(context.WithoutCancel(ctx)))
-	}
-	return rejoin, nil
-}
-
 // galeraLibraries returns the name and possible paths of Galera's library, which Debian's package galera-4
 // installs. The first path is in an unpacked MariaDB.
 func galeraLibraries(mariadbd string) []string {

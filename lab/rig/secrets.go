@@ -52,6 +52,9 @@ func (s secrets) postgres(addr string) string {
 	return fmt.Sprintf("postgres://oversell:%s@%s/oversell?sslmode=disable", s.user, addr)
 }
 
+// AdminDSN returns the data source name of the administrator of the server s, which must be a MySQL or a MariaDB.
+func (s *Server) AdminDSN() string { return s.rig.secrets.mysql(adminUser, s.addr) }
+
 // RedisURL returns the URL of this rig's Redis at addr, the host:port of the server or of a link.
 func (r *Rig) RedisURL(addr string) string {
 	return fmt.Sprintf("redis://:%s@%s/0", r.secrets.user, addr)
