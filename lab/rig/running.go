@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/google/renameio/v2"
 )
 
 // addressesFile is in the scratch folder of an announced lab, so it ends with the lab.
@@ -44,23 +46,15 @@ func Running() (Addresses, error) {
 	return addrs, err
 }
 
-// WriteFile writes a temporary file and renames it, so that no program reads half of the addresses.
+// WriteFile replaces the file at once, so that no program reads half of the addresses.
 // Only the user may read the file, because it contains passwords and the token.
 func (a Addresses) WriteFile(path string) error {
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return fmt.Errorf("rig: %w", err)
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
+	if err := renameio.WriteFile(path, append(text, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("rig: %w", err)
-	}
-	_, err = part.Write(append(text, '\n'))
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("rig: %w", errors.Join(err, os.Remove(part.Name())))
 	}
 	return nil
 }
