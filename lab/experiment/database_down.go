@@ -87,9 +87,7 @@ func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error
 		err = sleep(ctx, outage)
 	}
 	// afterOutage judges a strategy without an answer, so the error is ignored.
-	waiting, cancel := context.WithTimeout(ctx, answerBound)
-	defer cancel()
-	_ = eventually(waiting, "all clients have an answer", func() bool {
+	_ = within(ctx, answerBound, "all clients have an answer", func() bool {
 		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.answeredAfter(r.injectedAt) })
 	})
 	r.observe(ctx)
@@ -157,10 +155,8 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 // reconcileRow waits until MySQL's row has all sales, unless the card says that the row may lack
 // sales. It then judges the row.
 func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
-	ctx, cancel := context.WithTimeout(ctx, grantBound)
-	defer cancel()
 	row, mayLack := plenty, s.Card.BrokenBy(api.WriteBehind)
-	err := eventually(ctx, "the row has all sales", func() bool {
+	err := within(ctx, grantBound, "the row has all sales", func() bool {
 		left, err := r.bed.replica(0).Count(ctx, "none", s.product) // none reads MySQL's row
 		if err == nil {
 			row = left

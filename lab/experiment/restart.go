@@ -130,9 +130,7 @@ func allBought(groups []*clients, after time.Duration) func() bool {
 // awaitRecovery waits until every strategy sells again after the fault, within a time limit. It
 // returns no error, because afterRestart judges a strategy that does not sell again.
 func (r *round) awaitRecovery(ctx context.Context, groups []*clients) {
-	ctx, cancel := context.WithTimeout(ctx, grantBound)
-	defer cancel()
-	_ = eventually(ctx, "every client buys again", allBought(groups, r.span.To))
+	_ = within(ctx, grantBound, "every client buys again", allBought(groups, r.span.To))
 }
 
 // buyUntilClosed buys until open ends. The last request runs on, so that its outcome is known.

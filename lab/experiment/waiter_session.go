@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"oversell/api"
@@ -54,7 +55,7 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 	_ = within(ctx, Lease, "all waiters have a place", func() bool {
 		now, err := r.bed.places(ctx)
 		own = now.without(before)
-		return err == nil && own.count() >= len(r.participants)
+		return err == nil && len(own) >= len(r.participants)
 	})
 	if err := r.endSessions(ctx, own); err != nil {
 		return nil, err
@@ -69,11 +70,11 @@ func expireWaiter(ctx context.Context, r *round) (fault.Heal, error) {
 // endSessions revokes leases in etcd. A session of ZooKeeper has a password, so it is cut off until
 // the server has expired it.
 func (r *round) endSessions(ctx context.Context, own places) error {
-	for _, lease := range own.leases {
-		if r.bed.idle {
-			break
+	for _, place := range own {
+		if isNode := strings.HasPrefix(place, "/"); isNode || r.bed.idle {
+			continue
 		}
-		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], lease); err != nil {
+		if err := backend.RevokeEtcdLease(ctx, r.bed.Rig.Addresses().Etcd[0], place); err != nil {
 			return err
 		}
 	}
@@ -87,37 +88,30 @@ func (r *round) endSessions(ctx context.Context, own places) error {
 	}
 	ended := func() bool {
 		now, err := r.bed.places(ctx)
-		left := own.without(now)
-		return err == nil && own.count() > 0 && left.count() == own.count()
+		return err == nil && len(own) > 0 && len(own.without(now)) == len(own)
 	}
 	r.missed = within(ctx, 4*ZKSession, "the session of a waiter ends", ended)
 	r.faults = nil // the end of the session is observed, and the cut is over
 	return errors.Join(heal(context.WithoutCancel(ctx)), ctx.Err())
 }
 
-// places are the places in queues: nodes of ZooKeeper sessions, and leases of keys in etcd.
-type places struct{ nodes, leases []string }
-
-func (p places) count() int { return len(p.nodes) + len(p.leases) }
+// places are the places in queues: the paths of the nodes of ZooKeeper sessions, and the leases of keys in etcd.
+type places []string
 
 func (p places) without(other places) places {
-	return places{
-		slices.DeleteFunc(slices.Clone(p.nodes), func(node string) bool { return slices.Contains(other.nodes, node) }),
-		slices.DeleteFunc(slices.Clone(p.leases), func(lease string) bool { return slices.Contains(other.leases, lease) }),
-	}
+	return slices.DeleteFunc(slices.Clone(p), func(place string) bool { return slices.Contains(other, place) })
 }
 
-func (bed *Testbed) places(ctx context.Context) (p places, err error) {
+func (bed *Testbed) places(ctx context.Context) (places, error) {
 	at := bed.Rig.Addresses()
 	client, err := backend.OpenZooKeeper(at.Zookeeper)
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	defer client.Close()
-	var errs [2]error
-	p.nodes, errs[0] = client.Ephemeral()
-	p.leases, errs[1] = backend.EtcdLeases(ctx, at.Etcd[0])
-	return p, errors.Join(errs[:]...)
+	nodes, err1 := client.Ephemeral()
+	leases, err2 := backend.EtcdLeases(ctx, at.Etcd[0])
+	return slices.Concat(nodes, leases), errors.Join(err1, err2)
 }
 
 func judgeWaiter(p *participant) *finding {
