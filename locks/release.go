@@ -31,13 +31,15 @@ func AwaitReleases(ctx context.Context) {
 	}
 }
 
-// GiveBack sends a release. If it fails quickly without an answer, GiveBack repeats it once while
+// GiveBack sends a release, even if ctx has ended. If it fails quickly without an answer, GiveBack repeats it once while
 // the caller waits. Without an answer, GiveBack then repeats it in the background until the given
 // time. Otherwise one broken connection would keep the key locked until the lease ends. send must
 // name the grant, so that a second release cannot free the lock of another holder. send returns
 // ErrNotHeld if the grant does not exist. After a lost answer, ErrNotHeld means that the lock was
 // released, and GiveBack returns nil.
 func GiveBack(ctx context.Context, until time.Time, send func(context.Context) error) error {
+	ctx, cancel := CleanUp(ctx)
+	defer cancel()
 	unsure := false // a request without an answer may have released the lock
 	try := func(ctx context.Context) error {
 		err := send(ctx)

@@ -190,9 +190,7 @@ func (k *leasedKey) revoke(ctx context.Context) error {
 }
 
 func (k *leasedKey) abandon(ctx context.Context) {
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	_ = locks.GiveBack(clean, time.Time{}, k.revoke)
+	_ = locks.GiveBack(ctx, time.Time{}, k.revoke)
 }
 
 func ended(err error) error {

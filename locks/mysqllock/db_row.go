@@ -70,9 +70,7 @@ func giveUp(ctx context.Context, err error, lease time.Duration, free func(conte
 		locks.Sweep(ctx, time.Minute+lease, free)
 		return
 	}
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	_ = locks.GiveBack(clean, time.Time{}, free)
+	_ = locks.GiveBack(ctx, time.Time{}, free)
 }
 
 // take tries once to take the row. It returns the epoch of the grant, or 0 if the row is held.

@@ -176,9 +176,7 @@ func (l *dbRowFair) reap(ctx context.Context, id int64) error {
 // a lease. If the server does not answer, quit repeats the deletion in the background.
 func (l *dbRowFair) quit(ctx context.Context, p *queueRow, why error) {
 	if p.id != 0 {
-		clean, cancel := locks.CleanUp(ctx)
-		defer cancel()
-		_ = locks.GiveBack(clean, time.Now().Add(p.lease), func(ctx context.Context) error { return l.leave(ctx, p.id) })
+		_ = locks.GiveBack(ctx, time.Now().Add(p.lease), func(ctx context.Context) error { return l.leave(ctx, p.id) })
 		return
 	}
 	giveUp(ctx, why, p.lease, func(ctx context.Context) error {

@@ -62,9 +62,7 @@ func (s *reservation) Deduct(ctx context.Context, o stock.Order) (r stock.Receip
 
 // giveUp returns the pieces to the stock now, instead of when the reservation expires.
 func (s *reservation) giveUp(ctx context.Context, pieces booking, lease time.Duration) {
-	free, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	_ = locks.GiveBack(free, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
+	_ = locks.GiveBack(ctx, time.Now().Add(lease), func(ctx context.Context) error { return s.putBack(ctx, pieces, true) })
 }
 
 // reserve makes the reservation. If reserve returns an error, no piece was sold.

@@ -45,9 +45,6 @@ func nodeTimeout(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 200*time.Millisecond)
 }
 
-// unlockTimeout limits the first calls of an unlock, which may continue after unlock has returned.
-const unlockTimeout = 3 * time.Second
-
 // unlock asks every master to delete the key, even a master that did not answer the SET, because
 // this master may have the key. unlock returns when a majority has answered. If a master does not
 // answer, unlock repeats the request in the background, but not after the time given by until.
@@ -91,8 +88,6 @@ func (m *mutex) unlock(ctx context.Context, until time.Time) error {
 // unlockOne deletes the key on one master, and may continue after unlock has returned. It returns
 // ErrNotHeld if the master has no such key, or has the key of another holder.
 func (m *mutex) unlockOne(ctx context.Context, node int, until time.Time) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
-	defer cancel()
 	return locks.GiveBack(ctx, until, func(ctx context.Context) error {
 		ok, err := m.each[node].UnlockContext(ctx)
 		return majority(ok, err, 1)

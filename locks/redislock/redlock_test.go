@@ -188,7 +188,7 @@ func TestMinorityHangs(t *testing.T) {
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took >= unlockTimeout {
+	if took := time.Since(began); took >= 3*time.Second { // the time of one release
 		t.Errorf("the release waited %v for masters that hang", took)
 	}
 	fenced := request(key, "next", 20*time.Second, 0)

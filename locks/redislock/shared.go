@@ -80,7 +80,7 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 
 // undo releases a lock that a try may have acquired although it was cancelled or got no answer.
 func undo(ctx context.Context, release func(context.Context) error) {
-	_ = uncut(ctx, func(ctx context.Context) error { return locks.GiveBack(ctx, time.Time{}, release) })
+	_ = locks.GiveBack(ctx, time.Time{}, release)
 }
 
 func notAcquired(ctx context.Context, r locks.Request, backend string, err error) error {

@@ -104,9 +104,7 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 func (s *Session) giveBack(ctx context.Context, remove func(context.Context) error) error {
 	const forever = 1 << 62
 	id := s.SessionID()
-	clean, cancel := locks.CleanUp(ctx)
-	defer cancel()
-	err := locks.GiveBack(clean, time.Now().Add(forever), func(ctx context.Context) error {
+	err := locks.GiveBack(ctx, time.Now().Add(forever), func(ctx context.Context) error {
 		err := remove(ctx)
 		if err != nil && s.ended(err) {
 			return errSessionEnded
