@@ -163,14 +163,10 @@ func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) err
 	const maxLogs = 4 // more event logs would be too long to read
 	if len(results) <= maxLogs {
 		for _, r := range results {
-			if err := matrix.WriteEventLog(out, r, screen, language()); err != nil {
-				return err
-			}
+			matrix.WriteEventLog(out, r, screen, language())
 		}
 	}
-	if err := m.Print(out, screen, language()); err != nil {
-		return err
-	}
+	m.Print(out, screen, language())
 	wrong, inconclusive := m.Contradictions(language()), m.Inconclusive(language())
 	if len(m.Hazards) > 1 { // the lines for a single hazard have said it
 		for _, line := range append(wrong, inconclusive...) {

@@ -168,11 +168,11 @@ func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, ou
 	for _, s := range surveys {
 		_, _ = fmt.Fprintln(text, screen.Wrap(matrix.SurveySentence(s).In(language()), 0))
 		if table := matrix.SurveyTable(s, language()); len(table.Rows) > 0 {
-			err = errors.Join(err, table.Write(text, screen))
+			table.Write(text, screen)
 		}
 		for _, finding := range s.Findings {
 			if f.plan != "" {
-				err = errors.Join(err, matrix.WriteEventLog(text, finding.Result, screen, language()))
+				matrix.WriteEventLog(text, finding.Result, screen, language())
 			}
 			found = append(found, finding.Result)
 		}
@@ -213,5 +213,5 @@ func (w *chaosWatcher) Shrinking(_ *experiment.Survey, p chaos.Plan) {
 }
 
 func (w *chaosWatcher) Found(_ *experiment.Survey, f experiment.Finding) {
-	_ = matrix.WriteFinding(w.out, f, terminal.Of(w.out), language())
+	matrix.WriteFinding(w.out, f, terminal.Of(w.out), language())
 }

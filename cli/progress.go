@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,10 +14,9 @@ import (
 // runWatcher prints each verdict when its run has ended. In between it draws a bar, or prints lines
 // if the output is no terminal. The time between two lines grows.
 type runWatcher struct {
-	verdict func(measure.Result) error // nil prints none
+	verdict func(measure.Result) // nil prints none
 	lines   io.Writer
 	bar     *terminal.Bar // nil means lines
-	failed  error         // of verdict
 
 	strategy string
 	label    string
@@ -51,15 +49,9 @@ func (w *runWatcher) Progress(p load.Progress) {
 }
 
 func (w *runWatcher) End(r measure.Result) {
-	w.close()
+	w.bar.Clear()
 	if w.verdict != nil {
-		w.failed = errors.Join(w.failed, w.verdict(r))
-	}
-}
-
-func (w *runWatcher) close() {
-	if w.bar != nil {
-		w.bar.Clear()
+		w.verdict(r)
 	}
 }
 
@@ -107,7 +99,7 @@ func (b *breakWatcher) LeftOut(e experiment.Experiment, why error) {
 }
 
 func (b *breakWatcher) end(line string) {
-	b.close()
+	b.bar.Clear()
 	const indent = "      "
 	_, _ = fmt.Fprintln(b.out, terminal.Of(b.out).Wrap(indent+line, len(indent)))
 }
@@ -121,8 +113,4 @@ func (b *breakWatcher) remaining(done int) string {
 	return fmt.Sprintf("about %v left", (time.Since(b.began) / time.Duration(here) * time.Duration(left)).Round(time.Second))
 }
 
-func (b *breakWatcher) close() {
-	if b.bar != nil {
-		b.bar.Clear()
-	}
-}
+func (b *breakWatcher) close() { b.bar.Clear() }

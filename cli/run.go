@@ -178,11 +178,11 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	watcher := f.watcher(out, errOut)
 	measurements, failed := comparison.Run(ctx, f.plan, watcher)
-	watcher.close()
-	shown := errors.Join(watcher.failed, f.show(measurements, out, errOut))
+	watcher.bar.Clear()
+	shown := f.show(measurements, out, errOut)
 	err = errors.Join(verdict(measurements, failed), f.tooMuchLoad(measurements))
 	if f.rolling {
-		shown = errors.Join(shown, showRolling(f.files.textOutput(out, errOut), measurements, f.restarts))
+		showRolling(f.files.textOutput(out, errOut), measurements, f.restarts)
 	}
 	if errors.Is(failed, comparison.ErrPlan) {
 		err = usage("run: %w", failed)
@@ -235,31 +235,27 @@ func (f *runFlags) show(measurements []comparison.Measurement, out, errOut io.Wr
 	screen := terminal.Of(text)
 	if len(f.plan.Sweep) > 0 {
 		curves := measure.Curves(results)
-		return errors.Join(
-			report.Sweep(text, curves, screen, language()),
-			report.SweepConditions(text, results, screen),
-			f.files.write(map[string]func(io.Writer) error{
-				"json": func(w io.Writer) error { return report.JSON(w, curves) },
-				"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
-			}, out, errOut),
-		)
+		report.Sweep(text, curves, screen, language())
+		report.SweepConditions(text, results, screen)
+		return f.files.write(map[string]func(io.Writer) error{
+			"json": func(w io.Writer) error { return report.JSON(w, curves) },
+			"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
+		}, out, errOut)
 	}
 	table := report.Table
 	if f.jmeter {
 		table = report.JMeterTable
 	}
-	return errors.Join(
-		emptyLine(text),
-		table(text, results, screen),
-		emptyLine(text),
-		report.Conditions(text, results, screen),
-		f.files.write(map[string]func(io.Writer) error{
-			"json": func(w io.Writer) error { return report.JSON(w, results) },
-			"csv":  func(w io.Writer) error { return report.JTL(w, histories) },
-			"hlog": func(w io.Writer) error { return report.HLog(w, histories) },
-			"html": func(w io.Writer) error { return report.HTML(w, results) },
-		}, out, errOut),
-	)
+	fmt.Fprintln(text)
+	table(text, results, screen)
+	fmt.Fprintln(text)
+	report.Conditions(text, results, screen)
+	return f.files.write(map[string]func(io.Writer) error{
+		"json": func(w io.Writer) error { return report.JSON(w, results) },
+		"csv":  func(w io.Writer) error { return report.JTL(w, histories) },
+		"hlog": func(w io.Writer) error { return report.HLog(w, histories) },
+		"html": func(w io.Writer) error { return report.HTML(w, results) },
+	}, out, errOut)
 }
 
 // watcher prints the verdicts where the table will be.
@@ -283,17 +279,12 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 	for _, name := range names {
 		lesson.Names = max(lesson.Names, len(name))
 	}
-	w.verdict = func(r measure.Result) error { return lesson.Write(text, r) }
+	w.verdict = func(r measure.Result) { lesson.Write(text, r) }
 	return w
 }
 
 func chinese() bool {
 	return strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh")
-}
-
-func emptyLine(w io.Writer) error {
-	_, err := fmt.Fprintln(w)
-	return err
 }
 
 // tooMuchLoad returns an error if the load took too much of the cores that the servers of its own lab use.

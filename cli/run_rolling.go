@@ -29,7 +29,7 @@ func (f *runFlags) restartDuringRuns(lab *rig.Rig) {
 }
 
 // showRolling prints the sum of all runs with a rolling restart.
-func showRolling(out io.Writer, measurements []comparison.Measurement, restarts int) error {
+func showRolling(out io.Writer, measurements []comparison.Measurement, restarts int) {
 	requests, failed, left := 0, 0, 0
 	for _, t := range measurements {
 		requests += t.Result.Samples
@@ -38,7 +38,6 @@ func showRolling(out io.Writer, measurements []comparison.Measurement, restarts 
 			left++
 		}
 	}
-	_, err := fmt.Fprintf(out, "\nrolling restart: %s requests, %s failed, %s restarts, %s locks left behind\n",
+	fmt.Fprintf(out, "\nrolling restart: %s requests, %s failed, %s restarts, %s locks left behind\n",
 		terminal.Number(requests), terminal.Number(failed), terminal.Number(restarts), terminal.Number(left))
-	return err
 }

@@ -96,7 +96,7 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 	text := f.files.textOutput(out, errOut)
 	results, err := f.runAll(ctx, s, guards, service, text)
 	if len(results) > 1 {
-		err = errors.Join(err, report.Guards(text, results, terminal.Of(text)))
+		report.Guards(text, results, terminal.Of(text))
 	}
 	writers := map[string]func(io.Writer) error{"json": func(w io.Writer) error { return report.JSON(w, results) }}
 	return errors.Join(err, f.files.write(writers, out, errOut), closeLab())
@@ -150,9 +150,7 @@ func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards 
 				return results, errors.Join(append(wrong, fmt.Errorf("run: %s with guard %s: %w", s.ID, guard.ID, err))...)
 			}
 			results = append(results, result)
-			if err := report.Scenario(out, result, terminal.Of(out), language()); err != nil {
-				return results, fmt.Errorf("run: %w", err)
-			}
+			report.Scenario(out, result, terminal.Of(out), language())
 			switch {
 			case result.AsClaimed():
 			case result.Safe:

@@ -166,10 +166,8 @@ func readKeys(ctx context.Context, in io.Reader, interrupt func()) <-chan byte {
 type rawTerminal struct{ out io.Writer }
 
 func (r rawTerminal) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(r.out, strings.ReplaceAll(string(text), "\n", "\r\n")); err != nil {
-		return 0, err
-	}
-	return len(text), nil
+	_, err := io.WriteString(r.out, strings.ReplaceAll(string(text), "\n", "\r\n"))
+	return len(text), err
 }
 
 type session struct {
@@ -187,9 +185,7 @@ func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.round.Close()) }()
-	if err := l.draw(); err != nil {
-		return err
-	}
+	l.draw()
 	poll := time.NewTicker(250 * time.Millisecond)
 	defer poll.Stop()
 	for {
@@ -197,10 +193,7 @@ func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case key, more := <-keys:
-			if !more {
-				return nil
-			}
-			if key == 'q' {
+			if !more || key == 'q' {
 				return nil
 			}
 			if err := l.press(ctx, key); err != nil {
@@ -208,11 +201,11 @@ func (l *session) run(ctx context.Context, keys <-chan byte) (err error) {
 			}
 		case <-poll.C:
 			news, err := l.round.Look(ctx)
-			if err == nil && news {
-				err = l.draw()
-			}
 			if err != nil {
 				return err
+			}
+			if news {
+				l.draw()
 			}
 		}
 	}
@@ -223,25 +216,27 @@ func (l *session) press(ctx context.Context, key byte) error {
 	case 'a', 'b':
 		client := map[byte]stepper.Client{'a': stepper.A, 'b': stepper.B}[key]
 		if l.round.State(client) == stepper.Ended {
-			return l.say(client.String() + " has its answer; r starts again")
+			l.say(client.String() + " has its answer; r starts again")
+			return nil
 		}
 		if err := l.round.Go(ctx, client); err != nil {
 			return err
 		}
-		return l.draw()
+		l.draw()
 	case 's':
 		if err := errors.Join(l.round.Close(), l.solve(ctx), l.begin(ctx)); err != nil {
 			return err
 		}
-		return l.say("\na, b: start again by hand   q: quit")
+		l.say("\na, b: start again by hand   q: quit")
 	case 'r':
 		if err := errors.Join(l.round.Close(), l.begin(ctx)); err != nil {
 			return err
 		}
-		return l.draw()
+		l.draw()
 	default:
-		return l.say(fmt.Sprintf("%q is not a key; use a, b, s, r or q", key))
+		l.say(fmt.Sprintf("%q is not a key; use a, b, s, r or q", key))
 	}
+	return nil
 }
 
 func (l *session) begin(ctx context.Context) error {
@@ -253,27 +248,16 @@ func (l *session) begin(ctx context.Context) error {
 	return nil
 }
 
-func (l *session) draw() error {
-	if l.clear {
-		_, _ = io.WriteString(l.out, "\x1b[2J\x1b[H")
-	} else {
-		_, _ = io.WriteString(l.out, "\n")
-	}
-	if err := l.round.Draw(l.out, l.screen()); err != nil {
-		return err
-	}
-	return l.say("\na, b: A or B goes on   s: the solution   r: start again   q: quit")
+func (l *session) draw() {
+	fmt.Fprint(l.out, map[bool]string{true: "\x1b[2J\x1b[H", false: "\n"}[l.clear])
+	l.round.Draw(l.out, l.screen())
+	l.say("\na, b: A or B goes on   s: the solution   r: start again   q: quit")
 }
 
 // screen is asked for each drawing, because the terminal's width may change.
 func (l *session) screen() terminal.Screen { return terminal.Of(l.on) }
 
-func (l *session) say(line string) error {
-	if _, err := fmt.Fprintln(l.out, l.screen().Wrap(line, 0)); err != nil {
-		return fmt.Errorf("step: %w", err)
-	}
-	return nil
-}
+func (l *session) say(line string) { fmt.Fprintln(l.out, l.screen().Wrap(line, 0)) }
 
 // solve plays the recorded order of steps that loses an update with the fewest switches.
 func (l *session) solve(ctx context.Context) error {
@@ -284,9 +268,7 @@ func (l *session) solve(ctx context.Context) error {
 			bar.Draw(fmt.Sprintf("%s: round %d", recording, rounds), 0, 0, "")
 		}
 	})
-	if bar != nil {
-		bar.Clear()
-	}
+	bar.Clear()
 	if err != nil {
 		return err
 	}
@@ -294,19 +276,18 @@ func (l *session) solve(ctx context.Context) error {
 	if solution == nil {
 		line := fmt.Sprintf("%s %s: no order of the steps loses an update. All of them were recorded, with leases that do not end.",
 			terminal.Good, l.lab.Strategy)
-		return l.say("\n" + l.screen().Paint(terminal.Good, line))
+		l.say("\n" + l.screen().Paint(terminal.Good, line))
+		return nil
 	}
-	if err := l.say(fmt.Sprintf("\n%s: fewest switches between A and B that lose an update: %d\n", l.lab.Strategy, solution.Switches)); err != nil {
-		return err
-	}
+	l.say(fmt.Sprintf("\n%s: fewest switches between A and B that lose an update: %d\n", l.lab.Strategy, solution.Switches))
 	printed := 0
 	return l.lab.Solve(ctx, *solution, func(round *stepper.Round) error {
-		err := round.Print(l.out, printed, l.screen())
+		round.Print(l.out, printed, l.screen())
 		printed = len(round.Log)
 		select {
 		case <-time.After(l.pace):
 		case <-ctx.Done():
 		}
-		return err
+		return nil
 	})
 }

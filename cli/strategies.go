@@ -24,7 +24,8 @@ func strategiesCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			cards := catalog.Cards()
 			if len(args) == 0 {
-				return printCatalogue(c.OutOrStdout(), cards, terminal.Of(c.OutOrStdout()), language())
+				printCatalogue(c.OutOrStdout(), cards, terminal.Of(c.OutOrStdout()), language())
+				return nil
 			}
 			chosen, err := comparison.Choose(cards, args, false)
 			if err != nil {
@@ -37,7 +38,7 @@ func strategiesCommand() *cobra.Command {
 }
 
 // printCatalogue wraps the summaries in a terminal, and prints a line for each strategy in a pipe.
-func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang string) error {
+func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang string) {
 	head := func(en, zh string) string { return api.Text{EN: en, ZH: zh}.In(lang) }
 	t := terminal.Table{Columns: []terminal.Column{
 		{Head: head("strategy", "策略")}, {Head: head("works across", "作用范围")}, {Head: head("safe", "正确")}, {Head: head("what it does", "做法")},
@@ -51,15 +52,12 @@ func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang 
 			{Text: card.ID}, {Text: scopes[card.Scope].In(lang)}, {Text: sign, Sign: sign}, {Text: card.Summary.In(lang)},
 		})
 	}
-	if err := t.Write(w, screen); err != nil {
-		return err
-	}
+	t.Write(w, screen)
 	legend := api.Text{
 		EN: "✓ sells exactly what is in stock, on three replicas   ✗ may sell more",
 		ZH: "✓ 三个副本也不会超卖   ✗ 可能超卖",
 	}
-	_, err := fmt.Fprintln(w, "\n"+screen.Wrap(legend.In(lang), 0))
-	return err
+	fmt.Fprintln(w, "\n"+screen.Wrap(legend.In(lang), 0))
 }
 
 // printCard prints the card in both languages.

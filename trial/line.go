@@ -78,8 +78,8 @@ func (p Printer) Results(results []experiment.Result) {
 func (p Printer) Loaded(results []measure.Result) {
 	screen := terminal.Of(p.Out)
 	lesson := report.Lesson{Names: len(adapter.ID), Screen: screen, Lang: p.Lang}
-	_ = lesson.Write(p.Out, results[0])
-	_ = report.Table(p.Out, results, screen)
+	lesson.Write(p.Out, results[0])
+	report.Table(p.Out, results, screen)
 }
 
 // Conclude prints the totals, and how to repeat what contradicts a claim.

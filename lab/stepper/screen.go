@@ -26,22 +26,20 @@ func columnWidth(screen terminal.Screen) int {
 }
 
 // Draw prints a column for each client, with its steps, wait or answer, and below them the stock.
-func (r *Round) Draw(w io.Writer, screen terminal.Screen) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\n", screen.Wrap(fmt.Sprintf("%s: A and B buy one piece each; the stock is %d", r.lab.Strategy, Pieces), 0))
+func (r *Round) Draw(w io.Writer, screen terminal.Screen) {
+	fmt.Fprintf(w, "%s\n\n", screen.Wrap(fmt.Sprintf("%s: A and B buy one piece each; the stock is %d", r.lab.Strategy, Pieces), 0))
 	width := columnWidth(screen)
 	left, right := r.column(A, width), r.column(B, width)
 	height := max(len(left), len(right))
 	left = append(left, make([]string, height-len(left))...)
 	right = append(right, make([]string, height-len(right))...)
 	for i := range height {
-		text.WriteString(strings.TrimRight(fmt.Sprintf("%s%-*s%s%s", margin, width, left[i], margin, right[i]), " ") + "\n")
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s%-*s%s%s", margin, width, left[i], margin, right[i]), " "))
 	}
-	fmt.Fprintf(&text, "\n  stock in the database: %d\n", r.Row)
+	fmt.Fprintf(w, "\n  stock in the database: %d\n", r.Row)
 	if r.Over() {
-		text.WriteString(margin + r.verdict(screen) + "\n")
+		fmt.Fprintln(w, margin+r.verdict(screen))
 	}
-	return printf(w, "%s", text.String())
 }
 
 func (r *Round) column(client Client, width int) []string {
@@ -94,33 +92,21 @@ func (e Entry) String() string {
 
 // Print writes the entries of the round from an index on, line by line, and the verdict after the last
 // entry.
-func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) error {
+func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) {
 	for i, entry := range r.Log[from:] {
 		lines := entry.lines("", wide)
-		if err := printf(w, "%3d  %s  %-*s  stock in the database: %d\n", from+i+1, entry.Client, wide, lines[0], entry.Row); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%3d  %s  %-*s  stock in the database: %d\n", from+i+1, entry.Client, wide, lines[0], entry.Row)
 		for _, line := range lines[1:] {
-			if err := printf(w, "%8s%s\n", "", line); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%8s%s\n", "", line)
 		}
 	}
-	if !r.Over() {
-		return nil
+	if r.Over() {
+		fmt.Fprintf(w, "\n%s\n", r.verdict(screen))
 	}
-	return printf(w, "\n%s\n", r.verdict(screen))
 }
 
 // verdict returns the sentence about the round, which must be over.
 func (r *Round) verdict(screen terminal.Screen) string {
 	sign := r.Stock().Verdict.Sign()
 	return screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s ")))
-}
-
-func printf(w io.Writer, format string, values ...any) error {
-	if _, err := fmt.Fprintf(w, format, values...); err != nil {
-		return fmt.Errorf("stepper: %w", err)
-	}
-	return nil
 }

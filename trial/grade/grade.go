@@ -98,7 +98,7 @@ func (g Grade) counterexample() *experiment.Result {
 }
 
 // Print prints the score, the first counterexample and the hint in a language, en or zh.
-func (g Grade) Print(out io.Writer, lang string) error {
+func (g Grade) Print(out io.Writer, lang string) {
 	screen := terminal.Of(out)
 	_, _ = fmt.Fprintf(out, "\nScore: %d of %d.", g.Score, g.Of)
 	unchecked := slices.DeleteFunc(slices.Clone(g.Findings), func(f Finding) bool { return f.Checked })
@@ -108,22 +108,19 @@ func (g Grade) Print(out io.Writer, lang string) error {
 	_, _ = fmt.Fprintln(out)
 	failed := g.Failed()
 	if failed == nil {
-		return nil
+		return
 	}
 	first := "The first counterexample, " + failed.Requirement + ": " + failed.Found.In(lang)
 	_, _ = fmt.Fprintln(out, "\n"+screen.Wrap(first, 2))
 	if g.Counterexample != nil {
 		_, _ = fmt.Fprintln(out)
-		if err := matrix.WriteEventLog(out, *g.Counterexample, screen, lang); err != nil {
-			return err
-		}
+		matrix.WriteEventLog(out, *g.Counterexample, screen, lang)
 	}
 	if h := g.Hint; h != nil {
 		const format = "Hint: %s The lesson: docs/course/%s, and the strategy: oversell strategies %s"
 		hint := fmt.Sprintf(format, h.Text.In(lang), h.Lesson, h.Strategy)
 		_, _ = fmt.Fprintln(out, screen.Wrap(hint, 2))
 	}
-	return nil
 }
 
 // WriteJSON writes the grade as one JSON object.

@@ -13,17 +13,16 @@ import (
 )
 
 // WriteFinding writes what a random plan has found: the verdict, the steps, and the command that repeats it.
-func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lang string) error {
-	say := func(indent int, text string) { _, _ = fmt.Fprintln(w, screen.Wrap(text, indent)) }
+func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lang string) {
+	say := func(indent int, text string) { fmt.Fprintln(w, screen.Wrap(text, indent)) }
 	sign := f.Verdict.Sign()
-	_, _ = fmt.Fprintln(w, screen.Paint(sign, fmt.Sprintf("%s %s: %s, %s", sign, f.Name(), f.Verdict.In(lang), f.Invariant)))
+	fmt.Fprintln(w, screen.Paint(sign, fmt.Sprintf("%s %s: %s, %s", sign, f.Name(), f.Verdict.In(lang), f.Invariant)))
 	say(2, "  "+f.Why.In(lang))
 	for i, m := range f.Moves {
 		say(6, fmt.Sprintf("  %2d. %s", i+1, m.Words().In(lang)))
 	}
 	say(2, "  "+about(f).In(lang))
-	_, err := fmt.Fprintf(w, "  %s\n\n", f.Repeat())
-	return err
+	fmt.Fprintf(w, "  %s\n\n", f.Repeat())
 }
 
 // about says whether the card names the hazard, and whether the plan failed again.

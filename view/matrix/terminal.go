@@ -11,37 +11,28 @@ import (
 
 // Print writes the verdicts for a terminal: a line for each strategy if there is only one hazard,
 // and otherwise tables, as many as the screen's width requires.
-func (m Matrix) Print(w io.Writer, screen terminal.Screen, lang string) error {
-	var err error
+func (m Matrix) Print(w io.Writer, screen terminal.Screen, lang string) {
 	if len(m.Hazards) == 1 {
-		err = m.printLines(w, screen, lang)
+		m.printLines(w, screen, lang)
 	} else {
-		err = m.printTables(w, screen, lang)
+		m.printTables(w, screen, lang)
 	}
-	if err != nil {
-		return fmt.Errorf("write the matrix: %w", err)
-	}
-	return nil
 }
 
-func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) error {
+func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) {
 	hazard, names := m.Hazards[0], 0
 	for _, r := range m.Rows {
 		names = max(names, len(r.name()))
 	}
 	for _, r := range m.Rows {
 		s := r.Summaries[hazard]
-		word := s.Verdict.In(lang) + s.fraction()
-		word += s.comparison().In(lang)
+		word := s.Verdict.In(lang) + s.fraction() + s.comparison().In(lang)
 		if why := s.Why.In(lang); why != "" {
 			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
 		}
 		line := fmt.Sprintf("%s %-*s  %s", s.Verdict.Sign(), names, r.name(), word)
-		if _, err := fmt.Fprintln(w, screen.Paint(s.Verdict.Sign(), screen.Wrap(line, names+len("s   ")))); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, screen.Paint(s.Verdict.Sign(), screen.Wrap(line, names+len("s   "))))
 	}
-	return nil
 }
 
 // comparison compares the verdict with the card, as the end of a sentence. It may be empty.
@@ -51,19 +42,16 @@ func (s Summary) comparison() api.Text {
 	}[s.agreement()]
 }
 
-func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) error {
+func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) {
 	for _, t := range m.table().Split(screen) {
-		if err := t.Write(w, screen); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintln(w)
+		t.Write(w, screen)
+		fmt.Fprintln(w)
 	}
 	legend := api.Text{
 		EN: "✓ safe   ✗ broken or stalled   ▲ correct, but at a cost   ? inconclusive   = as its card claims   ≠ its card claims otherwise",
 		ZH: "✓ 安全   ✗ 被破坏或停滞   ▲ 正确，但有代价   ? 无法判定   = 与卡片一致   ≠ 与卡片不符",
 	}
-	_, err := fmt.Fprintln(w, screen.Wrap(legend.In(lang), 0))
-	return err
+	fmt.Fprintln(w, screen.Wrap(legend.In(lang), 0))
 }
 
 func (m Matrix) table() terminal.Table {

@@ -120,25 +120,22 @@ func lab(r measure.Result) string {
 }
 
 // Conditions writes the conditions that the figures of a comparison depend on.
-func Conditions(w io.Writer, results []measure.Result, screen terminal.Screen) error {
-	return list(w, facts(results), screen)
+func Conditions(w io.Writer, results []measure.Result, screen terminal.Screen) {
+	list(w, facts(results), screen)
 }
 
 // SweepConditions writes the conditions that the figures of a sweep depend on.
-func SweepConditions(w io.Writer, results []measure.Result, screen terminal.Screen) error {
-	return list(w, sweepFacts(results), screen)
+func SweepConditions(w io.Writer, results []measure.Result, screen terminal.Screen) {
+	list(w, sweepFacts(results), screen)
 }
 
-func list(w io.Writer, all []fact, screen terminal.Screen) error {
+func list(w io.Writer, all []fact, screen terminal.Screen) {
 	longest := 0
 	for _, f := range all {
 		longest = max(longest, len(f.Name))
 	}
 	for _, f := range all {
 		line := fmt.Sprintf("%-*s  %s", longest, f.Name, measure.Shorten(f.Value))
-		if _, err := fmt.Fprintln(w, screen.Wrap(line, longest+2)); err != nil {
-			return fmt.Errorf("write conditions: %w", err)
-		}
+		fmt.Fprintln(w, screen.Wrap(line, longest+2))
 	}
-	return nil
 }

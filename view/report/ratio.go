@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,8 +25,8 @@ func RatioProgress(r ratio.Result) string {
 }
 
 // Ratio writes the sentence, the table and the plot of a comparison.
-func Ratio(w io.Writer, r ratio.Result, screen terminal.Screen, lang string) error {
-	_, err := fmt.Fprintln(w, screen.Wrap(ratioSentence(r).In(lang), 0)+"\n")
+func Ratio(w io.Writer, r ratio.Result, screen terminal.Screen, lang string) {
+	fmt.Fprintln(w, screen.Wrap(ratioSentence(r).In(lang), 0)+"\n")
 	table := terminal.Texts("", "", "sold/s", "interval", "rounds")
 	table.Columns[1].Right, table.Columns[3].Right = true, true
 	var rates [2][]float64
@@ -38,18 +37,17 @@ func Ratio(w io.Writer, r ratio.Result, screen terminal.Screen, lang string) err
 	for i, side := range sides {
 		table.Add(names[i], fmt.Sprintf("%.0f", side.Median), side.Bounds(0), fmt.Sprint(side.Values))
 	}
-	err = errors.Join(err, table.Write(w, screen))
+	table.Write(w, screen)
 	if len(r.Pairs) == 0 {
-		return err
+		return
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, rate := range append(rates[0], rates[1]...) {
 		low, high = min(low, rate), max(high, rate)
 	}
 	width := max(len(names[0]), len(names[1]))
-	_, failed := fmt.Fprintf(w, "\n%-*s  %s\n%-*s  %s\n%-*s  %-*.0f%.0f\n\n%s\n", width, names[0], plot(rates[0], low, high),
+	fmt.Fprintf(w, "\n%-*s  %s\n%-*s  %s\n%-*s  %-*.0f%.0f\n\n%s\n", width, names[0], plot(rates[0], low, high),
 		width, names[1], plot(rates[1], low, high), width, "", plotWidth-len(fmt.Sprintf("%.0f", high)), low, high, screen.Wrap(ratioConditions(r).In(lang), 0))
-	return errors.Join(err, failed)
 }
 
 func ratioSentence(r ratio.Result) api.Text {

@@ -12,16 +12,13 @@ import (
 )
 
 // Scenario writes the sentence of a scenario's result behind the sign of its verdict.
-func Scenario(w io.Writer, r scenario.Result, screen terminal.Screen, lang string) error {
+func Scenario(w io.Writer, r scenario.Result, screen terminal.Screen, lang string) {
 	sign := r.Verdict().Sign()
-	if _, err := fmt.Fprintln(w, screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence.In(lang), len("s ")))); err != nil {
-		return fmt.Errorf("write sentence: %w", err)
-	}
-	return nil
+	fmt.Fprintln(w, screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence.In(lang), len("s "))))
 }
 
 // Guards writes a line per guard: its claim, the runs, the broken runs, and each figure's median.
-func Guards(w io.Writer, results []scenario.Result, screen terminal.Screen) error {
+func Guards(w io.Writer, results []scenario.Result, screen terminal.Screen) {
 	var guards, figures []string
 	for _, r := range results {
 		if !slices.Contains(guards, r.Guard) {
@@ -40,7 +37,7 @@ func Guards(w io.Writer, results []scenario.Result, screen terminal.Screen) erro
 	for _, guard := range guards {
 		t.Rows = append(t.Rows, guardRow(guard, results, figures))
 	}
-	return t.Write(w, screen)
+	t.Write(w, screen)
 }
 
 func guardRow(guard string, results []scenario.Result, figures []string) []terminal.Cell {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,19 +11,16 @@ import (
 )
 
 // Sweep writes a verdict and a table for each curve. The verdicts name the knee and the peak.
-func Sweep(w io.Writer, curves []measure.Curve, screen terminal.Screen, lang string) error {
+func Sweep(w io.Writer, curves []measure.Curve, screen terminal.Screen, lang string) {
 	for _, c := range curves {
 		line := fmt.Sprintf("%s %s  %s", c.Verdict().Sign(), c.Strategy, curveHeadline(c).In(lang))
-		_, err := fmt.Fprintln(w, screen.Paint(c.Verdict().Sign(), screen.Wrap(line, len("s ")))+"\n")
+		fmt.Fprintln(w, screen.Paint(c.Verdict().Sign(), screen.Wrap(line, len("s ")))+"\n")
 		for _, warning := range c.Points[0].Warnings {
-			_, _ = fmt.Fprintln(w, screen.Wrap("  warning: "+measure.Shorten(warning), len("  ")))
+			fmt.Fprintln(w, screen.Wrap("  warning: "+measure.Shorten(warning), len("  ")))
 		}
-		if err := errors.Join(err, curveTable(c).Write(w, screen)); err != nil {
-			return fmt.Errorf("write sweep: %w", err)
-		}
-		_, _ = fmt.Fprintln(w)
+		curveTable(c).Write(w, screen)
+		fmt.Fprintln(w)
 	}
-	return nil
 }
 
 func curveHeadline(c measure.Curve) api.Text {

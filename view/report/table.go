@@ -107,7 +107,7 @@ func lostUpdates(r measure.Result) string {
 // JMeterTable writes all columns, the first of which are those of JMeter's aggregate report. If the
 // screen is too narrow, the headings take two lines. If the table is still too wide, it is split into
 // several tables, each with the column Label.
-func JMeterTable(w io.Writer, results []measure.Result, screen terminal.Screen) error {
+func JMeterTable(w io.Writer, results []measure.Result, screen terminal.Screen) {
 	t := tabulate("", columns(results), results)
 	t.Frame = true
 	if screen.Width > 0 && t.Width() > screen.Width {
@@ -116,11 +116,8 @@ func JMeterTable(w io.Writer, results []measure.Result, screen terminal.Screen) 
 		}
 	}
 	for _, part := range t.Split(screen) {
-		if err := part.Write(w, screen); err != nil {
-			return err
-		}
+		part.Write(w, screen)
 	}
-	return nil
 }
 
 func tabulate(caption string, from []column, results []measure.Result) terminal.Table {

@@ -18,24 +18,20 @@ type Lesson struct {
 }
 
 // Write writes the verdict of a result, and below it what a reader must know besides.
-func (l Lesson) Write(w io.Writer, r measure.Result) error {
+func (l Lesson) Write(w io.Writer, r measure.Result) {
 	indent := len("s ") + max(l.Names, len(r.Strategy)) + len("  ") // s is the sign
 	line := fmt.Sprintf("%s %-*s  %s", r.Verdict.Sign(), l.Names, r.Strategy, Headline(r).In(l.Lang))
-	lines := l.Screen.Paint(r.Verdict.Sign(), l.Screen.Wrap(line, indent)) + "\n"
+	fmt.Fprintln(w, l.Screen.Paint(r.Verdict.Sign(), l.Screen.Wrap(line, indent)))
 	for _, note := range measure.Notes(r) {
-		lines += l.below(indent, note.In(l.Lang))
+		l.below(w, indent, note.In(l.Lang))
 	}
 	for _, warning := range r.Warnings {
-		lines += l.below(indent, api.Text{EN: "warning: ", ZH: "警告："}.In(l.Lang)+measure.Shorten(warning))
+		l.below(w, indent, api.Text{EN: "warning: ", ZH: "警告："}.In(l.Lang)+measure.Shorten(warning))
 	}
-	if _, err := io.WriteString(w, lines); err != nil {
-		return fmt.Errorf("write verdict: %w", err)
-	}
-	return nil
 }
 
-func (l Lesson) below(indent int, note string) string {
-	return l.Screen.Wrap(strings.Repeat(" ", indent)+note, indent) + "\n"
+func (l Lesson) below(w io.Writer, indent int, note string) {
+	fmt.Fprintln(w, l.Screen.Wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
 // Headline returns the verdict in a few words, such as "4,901 of 5,000 updates lost".
@@ -93,7 +89,7 @@ func countOf(n int, one, many string) string {
 }
 
 // Table writes the figures that a class needs, in 80 columns.
-func Table(w io.Writer, results []measure.Result, screen terminal.Screen) error {
+func Table(w io.Writer, results []measure.Result, screen terminal.Screen) {
 	table := terminal.Table{Columns: []terminal.Column{
 		{Head: "strategy"},
 		{Head: "requests", Right: true, Drop: 3},
@@ -118,7 +114,7 @@ func Table(w io.Writer, results []measure.Result, screen terminal.Screen) error 
 			alarmed(lost(r), r.Verdict.Sign(), r.Verdict != api.Holds),
 		})
 	}
-	return table.Write(w, screen)
+	table.Write(w, screen)
 }
 
 func alarmed(text, sign string, alarm bool) terminal.Cell {

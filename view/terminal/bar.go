@@ -41,9 +41,9 @@ func (b *Bar) Begin(label string, done, total int, after string) {
 	b.drawn = time.Now()
 }
 
-// Clear empties the line, so that other text can be written there.
+// Clear empties the line, so that other text can be written there. Without a bar, it does nothing.
 func (b *Bar) Clear() {
-	if b.drawn.IsZero() {
+	if b == nil || b.drawn.IsZero() {
 		return
 	}
 	_, _ = fmt.Fprintf(b.out, "\r%*s\r", b.width(), "")

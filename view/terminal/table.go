@@ -53,8 +53,9 @@ func (t *Table) Add(texts ...string) {
 }
 
 // Write writes the table. On a narrow screen, it leaves out the frame, then columns, and then wraps the last
-// column at words.
-func (t Table) Write(w io.Writer, screen Screen) error {
+// column at words. Like all that writes text for people, it returns no error: the output of the program
+// remembers its first one.
+func (t Table) Write(w io.Writer, screen Screen) {
 	t.Frame = t.Frame && (screen.Width <= 0 || t.Width() <= screen.Width)
 	for dropped := true; dropped && screen.Width > 0 && t.Width() > screen.Width; {
 		dropped = t.dropColumn()
@@ -67,11 +68,7 @@ func (t Table) Write(w io.Writer, screen Screen) error {
 			t.Rows[i] = row
 		}
 	}
-	_, err := fmt.Fprintln(w, t.render(screen))
-	if err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	fmt.Fprintln(w, t.render(screen))
 }
 
 const gap = "  "

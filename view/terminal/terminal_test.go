@@ -87,9 +87,7 @@ for-update  locks the
 `,
 	} {
 		var out strings.Builder
-		if err := sample().Write(&out, Screen{Width: width}); err != nil {
-			t.Fatal(err)
-		}
+		sample().Write(&out, Screen{Width: width})
 		if got := "\n" + out.String(); got != want {
 			t.Errorf("width %d: got%s\nwant%s", width, got, want)
 		}
