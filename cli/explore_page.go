@@ -64,7 +64,7 @@ func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command
 			return err
 		}
 	}
-	return frame.Write(w, frame.Parse(explorePageFiles, "explore.html.tmpl"), p)
+	return frame.Parse(explorePageFiles, "explore.html.tmpl").Execute(w, p)
 }
 
 // ladderOf returns the picture of a schedule, with a column for each client and each server.

@@ -4,9 +4,7 @@ package frame
 
 import (
 	"embed"
-	"fmt"
 	"html/template"
-	"io"
 	"io/fs"
 )
 
@@ -23,12 +21,4 @@ func Style() []byte {
 func Parse(from fs.FS, name string) *template.Template {
 	t := template.Must(template.ParseFS(files, "frame.html.tmpl", "frame.css"))
 	return template.Must(t.ParseFS(from, name))
-}
-
-// Write writes the file with its data.
-func Write(w io.Writer, t *template.Template, data any) error {
-	if err := t.Execute(w, data); err != nil {
-		return fmt.Errorf("write html: %w", err)
-	}
-	return nil
 }

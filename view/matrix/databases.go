@@ -111,10 +111,7 @@ func (all Databases) WriteJSON(w io.Writer, recorded Matrix) error {
 		_, different := d.Compare(recorded)
 		all.Servers[i].Matrix = d.brief(different)
 	}
-	if err := report.WriteLines(w, all); err != nil {
-		return fmt.Errorf("write the databases: %w", err)
-	}
-	return nil
+	return report.WriteLines(w, all)
 }
 
 // brief returns a copy without the reasons and commands of verdicts that need no explanation.
@@ -175,8 +172,5 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 		}
 	}
 	_, _ = fmt.Fprintf(out, "%s\n\n%s", terminal.Markdown(text.AlignRight, rows...), lines)
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the databases: %w", err)
-	}
-	return nil
+	return out.Flush()
 }

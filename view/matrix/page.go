@@ -121,7 +121,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, 
 		}
 		p.Hazards = append(p.Hazards, c)
 	}
-	return frame.Write(w, template.Must(frame.Parse(pageFiles, "page.html.tmpl").ParseFS(RunTemplates, "run.html.tmpl")), p)
+	return template.Must(frame.Parse(pageFiles, "page.html.tmpl").ParseFS(RunTemplates, "run.html.tmpl")).Execute(w, p)
 }
 
 func (m Matrix) summary() api.Text {

@@ -17,16 +17,12 @@ import (
 
 // WriteJSON writes the matrix, and the conditions that its verdicts depend on.
 func (m Matrix) WriteJSON(w io.Writer, about About) error {
-	err := report.WriteLines(w, struct {
+	return report.WriteLines(w, struct {
 		Date     string `json:"date"`
 		Machine  string `json:"machine"`
 		Versions string `json:"versions"`
 		Matrix
 	}{about.Date, about.Machine, about.Versions, m})
-	if err != nil {
-		return fmt.Errorf("write the matrix: %w", err)
-	}
-	return nil
 }
 
 // WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
@@ -36,10 +32,7 @@ func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 	for _, group := range append(experiment.Groups(), others) {
 		m.writePart(out, string(group), m.in(group))
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the matrix: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // others is the title of hazards that this version does not have.
@@ -88,10 +81,7 @@ func WriteHazards(w io.Writer) error {
 	for _, e := range experiment.All() {
 		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the hazards: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // ReadMatrix reads a matrix that WriteJSON has written.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -43,8 +42,5 @@ func HLog(w io.Writer, histories []history.History) error {
 			}
 		}
 	}
-	if failed != nil {
-		return fmt.Errorf("write hlog: %w", failed)
-	}
-	return nil
+	return failed
 }

@@ -12,10 +12,7 @@ func JSON[T any](w io.Writer, all []T) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(append([]T{}, all...)); err != nil {
-		return fmt.Errorf("write json: %w", err)
-	}
-	return nil
+	return e.Encode(append([]T{}, all...))
 }
 
 // WriteLines writes v as JSON for a file that is kept in git: a verdict, with the lists and texts in it, is one
@@ -25,14 +22,12 @@ func WriteLines(w io.Writer, v any) error {
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write json: %w", err)
+		return err
 	}
 	var out bytes.Buffer
 	divide(&out, bytes.TrimSpace(text.Bytes()), "\n")
-	if _, err := fmt.Fprintln(w, out.String()); err != nil {
-		return fmt.Errorf("write json: %w", err)
-	}
-	return nil
+	_, err := fmt.Fprintln(w, out.String())
+	return err
 }
 
 // divide writes a value in one line if it has few levels, and otherwise each of its parts at the begin of a line. It

@@ -70,7 +70,7 @@ func write(w io.Writer, p page) error {
 	if len(p.Results) > 0 {
 		p.Started = p.Results[0].StartedAt.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	return frame.Write(w, frame.Parse(pageFiles, "page.html.tmpl"), p)
+	return frame.Parse(pageFiles, "page.html.tmpl").Execute(w, p)
 }
 
 func halves(results []measure.Result) []terminal.Table {
