@@ -24,12 +24,16 @@ const labUsage = "use the lab whose addresses are in `FILE` (of oversell lab --j
 const runningLab = "running"
 
 func labAddresses(lab, program string) (rig.Addresses, error) {
-	if lab != runningLab {
-		return rig.ReadAddresses(lab)
+	read := func() (rig.Addresses, error) { return rig.ReadAddresses(lab) }
+	if lab == runningLab {
+		read = rig.Running
 	}
-	addrs, err := rig.Running()
-	if errors.Is(err, rig.ErrNoLab) {
-		return addrs, fmt.Errorf("%w: start one in another terminal with %s lab (or make lab), or name the file of its addresses with --lab FILE", rig.ErrNoLab, program)
+	addrs, err := read()
+	switch {
+	case errors.Is(err, rig.ErrNoLab):
+		err = fmt.Errorf("%w: start one in another terminal with %s lab (or make lab), or name the file of its addresses with --lab FILE", rig.ErrNoLab, program)
+	case err == nil && (addrs.MySQL == "" || len(addrs.Redis) == 0 || len(addrs.Zookeeper) == 0 || len(addrs.Etcd) == 0):
+		err = errors.New("the lab has no MySQL, Redis, ZooKeeper or etcd")
 	}
 	return addrs, err
 }
@@ -122,8 +126,8 @@ func openClient(addrs rig.Addresses, find func(rig.Addresses) (client, error), a
 
 func mysqlClient(addrs rig.Addresses) (client, error) {
 	cfg, err := mysql.ParseDSN(addrs.MySQL)
-	if err != nil || addrs.MySQL == "" {
-		return client{}, errors.New("the lab has no MySQL")
+	if err != nil {
+		return client{}, errors.New("the lab's address of MySQL is wrong") // err contains the password
 	}
 	host, port, err := net.SplitHostPort(cfg.Addr)
 	return client{
@@ -135,9 +139,6 @@ func mysqlClient(addrs rig.Addresses) (client, error) {
 }
 
 func redisClient(addrs rig.Addresses) (client, error) {
-	if len(addrs.Redis) == 0 {
-		return client{}, errors.New("the lab has no Redis")
-	}
 	options, err := redis.ParseURL(addrs.Redis[0])
 	if err != nil {
 		return client{}, errors.New("the lab's address of Redis is wrong") // err contains the password
@@ -152,9 +153,6 @@ func redisClient(addrs rig.Addresses) (client, error) {
 }
 
 func zookeeperClient(addrs rig.Addresses) (client, error) {
-	if len(addrs.Zookeeper) == 0 {
-		return client{}, errors.New("the lab has no ZooKeeper")
-	}
 	line, err := rig.ZookeeperClient()
 	if err != nil {
 		line = []string{"zkCli.sh"} // for the message that it is not installed
@@ -176,9 +174,6 @@ func zookeeperClient(addrs rig.Addresses) (client, error) {
 }
 
 func etcdClient(addrs rig.Addresses) (client, error) {
-	if len(addrs.Etcd) == 0 {
-		return client{}, errors.New("the lab has no etcd")
-	}
 	args := []string{"--endpoints=" + strings.Join(addrs.Etcd, ",")}
 	if addrs.CA != "" {
 		args = append(args, "--cacert="+addrs.CA)

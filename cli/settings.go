@@ -58,9 +58,6 @@ at their usual ports, and a password of your own, start the lab with --ports fix
 
 // writeSettings writes the settings of a lab. Without parts, it writes all of them.
 func writeSettings(out io.Writer, addrs rig.Addresses, parts ...string) error {
-	if addrs.MySQL == "" || len(addrs.Redis) == 0 || len(addrs.Zookeeper) == 0 {
-		return errors.New("the lab has no MySQL, Redis or ZooKeeper")
-	}
 	database, err1 := mysql.ParseDSN(addrs.MySQL)
 	cache, err2 := redis.ParseURL(addrs.Redis[0])
 	if err1 != nil || err2 != nil {
