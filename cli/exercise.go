@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +75,7 @@ func listExercises(out io.Writer) error {
 }
 
 func language() string {
-	if chinese() {
+	if strings.HasPrefix(os.Getenv("LC_ALL")+os.Getenv("LC_MESSAGES")+os.Getenv("LANG"), "zh") {
 		return "zh"
 	}
 	return "en"

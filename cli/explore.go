@@ -163,18 +163,17 @@ func (f *exploreFlags) check() error {
 			return usage("%w", err)
 		}
 	}
-	if f.scope.Bounds.Clients < 1 || f.scope.Bounds.Clients > 5 {
-		return usage("explore: --clients %d: must be 1 to 5", f.scope.Bounds.Clients)
-	}
 	for _, l := range f.scope.Bounds.Limits() {
 		if *l.N < 0 {
 			return usage("explore: --%s %d: must not be negative", l.Flag, *l.N)
 		}
 	}
-	if f.replay != "" && (f.files.wants("json") || f.files.wants("html")) {
+	switch {
+	case f.scope.Bounds.Clients < 1 || f.scope.Bounds.Clients > 5:
+		return usage("explore: --clients %d: must be 1 to 5", f.scope.Bounds.Clients)
+	case f.replay != "" && (f.files.wants("json") || f.files.wants("html")):
 		return usage("explore: --replay writes no files: it cannot be used with --json or --html")
-	}
-	if f.limit < 0 {
+	case f.limit < 0:
 		return usage("explore: --limit %v: must not be negative", f.limit)
 	}
 	return f.files.check()

@@ -94,7 +94,7 @@ func (v *treeView) move(t, parent *explore.Tree, depth int) *pageMove {
 	v.depth = max(v.depth, depth)
 	m := &pageMove{
 		N: depth, Text: t.Text, Class: moveClass(t.Step), Says: countsOf(t), Open: v.path[t], Marked: v.path[t] && t.Oversold > 0, Pale: t.Oversold+t.Stalled == 0,
-		Percent: percentOf(t),
+		Percent: max(100*t.Oversold/max(1, t.Schedules), min(1, t.Oversold)), // 0 only if none loses an update
 		Closes:  v.complete && v.path[t] && parent != nil && t.Oversold == t.Schedules && parent.Oversold < parent.Schedules,
 	}
 	for depth > 0 && len(t.Children) == 1 && v.shown[t.Children[0]] {
@@ -135,16 +135,6 @@ func countsOf(t *explore.Tree) string {
 		says += fmt.Sprintf(", %s with a client that waits in vain", terminal.Number(t.Stalled))
 	}
 	return says
-}
-
-// percentOf returns the part that loses an update. It is 0 only if there is none, and 100 only if
-// all do.
-func percentOf(t *explore.Tree) int {
-	if t.Oversold == 0 {
-		return 0
-	}
-	part := 100 * t.Oversold / t.Schedules
-	return max(part, 1)
 }
 
 func moveClass(s explore.Step) string {

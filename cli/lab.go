@@ -163,39 +163,27 @@ func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*ri
 	return rig.Start(ctx, cfg)
 }
 
-func checkReplicas(n int) error {
-	if n < 1 || n > 50 {
-		return fmt.Errorf("--replicas %d: must be 1 to 50", n)
-	}
-	return nil
-}
-
 func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer) error {
 	if err := f.servers.check(""); err != nil {
 		return usage("lab: %w", err)
 	}
-	if f.port < 1 || f.port > 65535 {
+	topologies := []rig.Topology{rig.OneRedis, rig.RedisSentinel, rig.RedisCluster}
+	switch {
+	case f.port < 1 || f.port > 65535:
 		return usage("lab: --port %d: must be 1 to 65535", f.port)
-	}
-	if f.ports != "" && f.ports != "fixed" {
+	case f.ports != "" && f.ports != "fixed":
 		return usage("lab: --ports %q: must be fixed", f.ports)
-	}
-	if f.login != "" && !accountForm.MatchString(f.login) {
+	case f.login != "" && !accountForm.MatchString(f.login):
 		return usage("lab: --login %q: must be USER:PASSWORD, of English letters, digits and _", f.login)
-	}
-	if t := rig.Topology(f.redis); t != rig.OneRedis && t != rig.RedisSentinel && t != rig.RedisCluster {
+	case !slices.Contains(topologies, rig.Topology(f.redis)):
 		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
-	}
-	if f.mysql != "" && f.mysql != "galera" {
+	case f.mysql != "" && f.mysql != "galera":
 		return usage("lab: --mysql %q: must be galera", f.mysql)
-	}
-	if f.tls && f.redis != "" {
+	case f.tls && f.redis != "":
 		return usage("lab: --tls cannot be used with --redis %s", f.redis)
-	}
-	if f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9 {
+	case f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9:
 		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
-	}
-	if f.lease < load.MinLease {
+	case f.lease < load.MinLease:
 		return usage("lab: --lease %v: must be %v or more", f.lease, load.MinLease)
 	}
 	// A script that waits for the file must not read the addresses of an earlier lab.

@@ -38,8 +38,8 @@ func (l *ownLab) check(target string) error {
 		return fmt.Errorf("delay %s: must be whole milliseconds, 1ms to 1s", l.delay)
 	case l.set.Changed("disk") && (l.disk < time.Microsecond || l.disk > time.Second):
 		return fmt.Errorf("disk %s: must be 1us to 1s", l.disk)
-	case target == "":
-		return checkReplicas(l.replicas)
+	case target == "" && (l.replicas < 1 || l.replicas > 50):
+		return fmt.Errorf("--replicas %d: must be 1 to 50", l.replicas)
 	}
 	return nil
 }

@@ -26,15 +26,6 @@ type scenarioFlags struct {
 	quiet  bool
 }
 
-// withScenarios makes each scenario a subcommand of run. The arguments of run are strategies, so no
-// strategy may have a scenario's name.
-func withScenarios(run *cobra.Command) *cobra.Command {
-	for _, s := range scenario.All() {
-		run.AddCommand(scenarioCommand(s))
-	}
-	return run
-}
-
 func scenarioCommand(s scenario.Scenario) *cobra.Command {
 	flags := scenarioFlags{files: files{command: "run"}}
 	var ids []string
