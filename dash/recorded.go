@@ -78,7 +78,7 @@ func (s *Server) replay(now scene) (all replay) {
 	part := func(name string, data any) int { return place(&texts, s.render("step", name, "", data).Text) }
 	paths := make([][]stepper.Client, len(g.Nodes)) // to each state; the states are in the order of their distance
 	for at, n := range g.Nodes {
-		now.recall(paths[at], n)
+		now.show(paths[at], g.Log(paths[at]), n)
 		round := now // without its last entry, which the script writes: another order of the moves may lead here
 		round.Log = round.Log[:min(1, len(round.Log))]
 		drawn := replayNode{Marks: now.marks(), Row: now.Row, Over: now.Over, Lost: now.Lost, Parts: map[string]int{

@@ -37,21 +37,17 @@ type scene struct {
 	Alarm    bool     // Said is an error
 }
 
+// update shows the state of a round, which may have ended without an answer.
 func (now *scene) update(r *stepper.Round, moves []stepper.Client) {
-	now.Moves, now.Log, now.Row, now.Over, now.Sentence = slices.Clone(moves), slices.Clone(r.Log), r.Row, r.Over(), r.Sentence()
-	now.States = [2]stepper.State{r.State(stepper.A), r.State(stepper.B)}
-	now.Sold, now.Wrong, now.Lost = 2, false, stepper.Written(r.Log) > 0 && now.Shortest.graph.Decided(moves)
-	if now.Over {
-		stock := r.Stock()
-		now.Sold, now.Wrong, now.Lost = stock.Sold, stock.Verdict == api.Broken, stock.Lost() > 0
+	if now.show(moves, r.Log, r.Node()); now.Over {
+		now.Sold = r.Stock().Sold
 	}
 }
 
-// recall shows a state of the recording, and the moves that led to it.
-func (now *scene) recall(moves []stepper.Client, n stepper.Node) {
-	g := now.Shortest.graph
-	now.Moves, now.Log, now.States, now.Row, now.Over = moves, g.Log(moves), n.States, n.Row, n.End != nil
-	now.Sold, now.Wrong, now.Lost = 2, false, stepper.Written(now.Log) > 0 && g.Decided(moves)
+// show shows a state of a round or of a recording, with the moves that led to it, and their entries.
+func (now *scene) show(moves []stepper.Client, log []stepper.Entry, n stepper.Node) {
+	now.Moves, now.Log, now.States, now.Row, now.Over = slices.Clone(moves), slices.Clone(log), n.States, n.Row, n.End != nil
+	now.Sold, now.Wrong, now.Lost = 2, false, stepper.Written(log) > 0 && now.Shortest.graph.Decided(moves)
 	if now.Over {
 		now.Sold, now.Wrong, now.Lost, now.Sentence = n.End.Lost+now.Taken(), n.End.Wrong, n.End.Lost > 0, n.End.Text
 	}

@@ -101,7 +101,7 @@ func waitThenSell(t *testing.T, addrs rig.Addresses, strategy string) []Entry {
 		step(B)
 	}
 	for !round.Over() {
-		step(next(A, round.free(A), round.free(B), round.State(A) == Ended))
+		step(round.next())
 	}
 	return round.Log
 }

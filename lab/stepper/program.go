@@ -22,11 +22,6 @@ func Of(log []Entry, client Client) []Entry {
 	return slices.DeleteFunc(slices.Clone(log), func(e Entry) bool { return e.Client != client })
 }
 
-// Alone returns the entries of a client that buys while the other one does nothing.
-func (g Graph) Alone(client Client) []Entry {
-	return g.Log(slices.Repeat([]Client{client}, maxMoves))
-}
-
 // Log returns the entries of the moves, up to a move that the recording lacks.
 func (g Graph) Log(moves []Client) (log []Entry) {
 	at := 0
@@ -51,7 +46,7 @@ func (g Graph) Log(moves []Client) (log []Entry) {
 // Program returns what a client does alone, as recorded. Without a recording, it has the steps of log,
 // which are of the same client, and a line that stands for the rest.
 func (g Graph) Program(client Client, log []Entry) []Statement {
-	if alone := g.Alone(client); len(alone) > 0 {
+	if alone := g.Log(slices.Repeat([]Client{client}, maxMoves)); len(alone) > 0 {
 		return statements(alone)
 	}
 	steps := slices.DeleteFunc(slices.Clone(log), func(e Entry) bool { return e.Step == "" })

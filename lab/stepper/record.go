@@ -113,7 +113,7 @@ func (r *recorder) unrecorded() (path []Client, found bool) {
 			on := append(slices.Clone(paths[at]), client)
 			move := r.Nodes[at].Moves[client]
 			if move == nil {
-				if r.open(at, client) && len(on) < maxMoves {
+				if r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries && len(on) < maxMoves {
 					r.tries[target{at, client}]++
 					return on, true
 				}
@@ -128,10 +128,6 @@ func (r *recorder) unrecorded() (path []Client, found bool) {
 	return nil, false
 }
 
-func (r *recorder) open(at int, client Client) bool {
-	return r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries
-}
-
 // movable reports whether a move of the client is missing.
 func (n Node) movable(client Client) bool {
 	return n.Moves[client] == nil && (n.States[client] == Idle || n.States[client] == Stopped)
@@ -140,7 +136,7 @@ func (n Node) movable(client Client) bool {
 // complete returns the states that moves reach from the start, in the order of their distance. It
 // returns an error if one of them has a move that no round could repeat.
 func (r *recorder) complete(strategy string) (Graph, error) {
-	g, place := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1], Commands: r.Commands}, map[int]int{0: 0}
+	g, places := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1], Commands: r.Commands}, map[int]int{0: 0}
 	for at := 0; at < len(g.Nodes); at++ {
 		n := g.Nodes[at]
 		for client, move := range n.Moves {
@@ -150,10 +146,10 @@ func (r *recorder) complete(strategy string) (Graph, error) {
 				}
 				continue
 			}
-			to, known := place[move.To]
+			to, known := places[move.To]
 			if !known {
 				to = len(g.Nodes)
-				place[move.To] = to
+				places[move.To] = to
 				g.Nodes = append(g.Nodes, r.Nodes[move.To])
 			}
 			n.Moves[client] = &Move{to, move.Log}
@@ -191,19 +187,17 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path []Client) (err error) 
 func goOn(ctx context.Context, round *Round, client Client) error {
 	err := round.Go(ctx, client)
 	for err == nil && !round.Over() && !round.free(A) && !round.free(B) {
-		err = round.Go(ctx, next(A, false, false, round.State(A) == Ended))
+		err = round.Go(ctx, round.next())
 	}
 	return err
 }
 
-// next returns turn if it is free to continue, else the other client if that client is free. If
-// neither client is free, it returns a client that waits. ended is true if turn has its answer.
-func next(turn Client, freeA, freeB, ended bool) Client {
-	free := [...]bool{A: freeA, B: freeB}
-	if !free[turn] && (free[turn.other()] || ended) {
-		return turn.other()
+// next returns a client that is free to continue. If neither is, it returns one that waits.
+func (r *Round) next() Client {
+	if !r.free(A) && (r.free(B) || r.State(A) == Ended) {
+		return B
 	}
-	return turn
+	return A
 }
 
 func (r *recorder) choose(round *Round, at int, path []Client, n int) Client {
@@ -215,7 +209,7 @@ func (r *recorder) choose(round *Round, at int, path []Client, n int) Client {
 			return client
 		}
 	}
-	return next(A, round.free(A), round.free(B), round.State(A) == Ended)
+	return round.next()
 }
 
 // settled returns the entries of a move without what only a slow machine shows. If a release lets the
@@ -251,20 +245,17 @@ var ids = regexp.MustCompile(`(replica-\d)-[0-9a-f]{8}-\d+|\b[0-9a-f]{15,16}\b`)
 func (r *recorder) command(text string, product int64) int {
 	text = ids.ReplaceAllString(text, "$1…")
 	text = regexp.MustCompile(`\b`+strconv.FormatInt(product, 10)+`\b`).ReplaceAllLiteralString(text, "1")
-	i := slices.Index(r.Commands, text)
-	if i < 0 {
-		i = len(r.Commands)
-		r.Commands = append(r.Commands, text)
-	}
-	return i
+	return place(&r.Commands, text)
 }
 
-func (r *recorder) line(e Entry) int {
-	line := Line{e.Step, e.Text}
-	i := slices.Index(r.Lines, line)
+func (r *recorder) line(e Entry) int { return place(&r.Lines, Line{e.Step, e.Text}) }
+
+// place returns the index of an item in a list, to which it adds a new item.
+func place[T comparable](list *[]T, item T) int {
+	i := slices.Index(*list, item)
 	if i < 0 {
-		i = len(r.Lines)
-		r.Lines = append(r.Lines, line)
+		i = len(*list)
+		*list = append(*list, item)
 	}
 	return i
 }
@@ -284,14 +275,10 @@ func (r *recorder) node(round *Round) int {
 			queue = slices.DeleteFunc(queue, func(c Client) bool { return c == e.Client })
 		}
 	}
-	n := Node{States: [2]State{round.State(A), round.State(B)}, Row: round.Row}
+	n := round.Node()
 	key := fmt.Sprint(n.States, n.Row, lines, queue)
 	at, known := r.nodes[key]
 	if !known {
-		if round.Over() {
-			stock := round.Stock()
-			n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == api.Broken, Text: round.Sentence()}
-		}
 		at = len(r.Nodes)
 		r.nodes[key], r.Nodes = at, append(r.Nodes, n)
 	}

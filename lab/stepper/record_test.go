@@ -98,8 +98,8 @@ func replay(t *testing.T, lab *Lab, g Graph, random *rand.Rand) (differs string)
 		}
 		at = g.Nodes[move.To]
 	}
-	if at.End == nil || at.End.Text != round.Sentence() {
-		return moves + ": the recording ends differently from: " + round.Sentence().EN
+	if at.End == nil || at.End.Text != sentence(round.Stock()) {
+		return moves + ": the recording ends differently from: " + sentence(round.Stock()).EN
 	}
 	return ""
 }
@@ -147,17 +147,17 @@ func TestCompleteRecording(t *testing.T) {
 func TestNext(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		turn                Client
-		freeA, freeB, ended bool
-		want                Client
+		a, b State
+		want Client
 	}{
-		{A, true, true, false, A},
-		{B, true, true, false, B},
-		{A, false, true, false, B},  // A waits, or has its answer
-		{A, false, false, false, A}, // both wait: it stays A's turn
-		{A, false, false, true, B},  // A has ended, B waits
+		{Stopped, Stopped, A},
+		{Waiting, Stopped, B},
+		{Ended, Idle, B},
+		{Waiting, Waiting, A},
+		{Ended, Waiting, B},
 	} {
-		if got := next(c.turn, c.freeA, c.freeB, c.ended); got != c.want {
+		round := Round{clients: [2]*clientState{{state: c.a}, {state: c.b}}}
+		if got := round.next(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

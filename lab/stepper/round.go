@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"oversell/api"
@@ -261,21 +260,11 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 		}
 	}
 	if r.lab.rankFences && at.Step == api.Granted && at.Fence > 0 {
-		at.Fence = r.rank(at.Fence)
+		at.Fence = int64(place(&r.fences, at.Fence) + 1) // 1 for the round's first grant, 2 for the next one
 	}
 	err = r.log(ctx, client, string(at.Step), explain(at, c.read), at.Commands)
 	c.sent = nil
 	return err
-}
-
-// rank returns 1 for the fence of the round's first grant, 2 for the next one, and so on.
-func (r *Round) rank(fence int64) int64 {
-	i := slices.Index(r.fences, fence)
-	if i < 0 {
-		i = len(r.fences)
-		r.fences = append(r.fences, fence)
-	}
-	return int64(i + 1)
 }
 
 // log appends an Entry. sent are the commands since the client's last step.
@@ -310,10 +299,12 @@ func (r *Round) Stock() check.Conservation {
 	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
 }
 
-// Sentence says how the round ended. It is empty before the end.
-func (r *Round) Sentence() api.Text {
-	if !r.Over() {
-		return api.Text{}
+// Node returns the state of the round, without moves.
+func (r *Round) Node() Node {
+	n := Node{States: [2]State{r.State(A), r.State(B)}, Row: r.Row}
+	if r.Over() {
+		stock := r.Stock()
+		n.End = &End{Lost: stock.Lost(), Wrong: stock.Verdict == api.Broken, Text: sentence(stock)}
 	}
-	return sentence(r.Stock())
+	return n
 }

@@ -108,5 +108,5 @@ func (r *Round) Print(w io.Writer, from int, screen terminal.Screen) {
 // verdict returns the sentence about the round, which must be over.
 func (r *Round) verdict(screen terminal.Screen) string {
 	sign := r.Stock().Verdict.Sign()
-	return screen.Paint(sign, screen.Wrap(sign+" "+r.Sentence().EN, len("  s ")))
+	return screen.Paint(sign, screen.Wrap(sign+" "+sentence(r.Stock()).EN, len("  s ")))
 }

@@ -71,7 +71,7 @@ func TestSentence(t *testing.T) {
 		{sold, unknown, 9, "1 sold, 9 left of 10: inconclusive, because an answer is missing."},
 	} {
 		r := &Round{Row: c.row, clients: [2]*clientState{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
-		if got := r.Sentence(); got.EN != c.want || got.ZH == "" {
+		if got := r.Node().End.Text; got.EN != c.want || got.ZH == "" {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
