@@ -196,24 +196,18 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	case len(wanted) == 0:
 		return slices.DeleteFunc(slices.Clone(cards), func(c api.Card) bool { return !c.Core }), nil
 	}
+	ids := make([]string, len(cards))
+	for i, c := range cards {
+		ids[i] = c.ID
+	}
 	for _, id := range wanted {
-		i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
+		i := slices.Index(ids, id)
 		if i < 0 {
-			ids := make([]string, len(cards))
-			for i, c := range cards {
-				ids[i] = c.ID
-			}
 			return nil, planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: ids}}
 		}
 		chosen = append(chosen, cards[i])
 	}
 	return chosen, nil
-}
-
-// overruns reports whether the work takes longer than the lease, and the card says that this breaks
-// the strategy. The default lease is not known here.
-func (p Plan) overruns(card api.Card) bool {
-	return p.Lease > 0 && p.Hold >= p.Lease && card.BrokenBy(api.Overrun)
 }
 
 // try runs one strategy. If try returns no measurement, it sent none of the plan's requests.
@@ -240,8 +234,11 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	if stopped != nil && !h.Stopped {
 		return nil, stopped // nothing was sent
 	}
+	// The work takes longer than the lease, and the card says that this breaks the strategy. The default lease
+	// is not known here.
+	overrun := p.Lease > 0 && p.Hold >= p.Lease && card.BrokenBy(api.Overrun)
 	setup := measure.Setup{
-		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: p.overruns(card), Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
+		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: overrun, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
 		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
 		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync, Disk: p.Disk,
 	}

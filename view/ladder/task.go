@@ -133,20 +133,15 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 			}
 		}
 	}
-	if waiting >= 0 {
-		t.giveUp(&t.waits[waiting], silenced)
+	if waiting >= 0 { // it ends at the answer, or when the replica is killed before
+		wait := &t.waits[waiting]
+		if wait.to = silenced(wait.from); t.op != nil && t.op.Return <= wait.to {
+			wait.to, wait.ragged = t.op.Return, false
+		}
 	}
 	if held > 0 {
 		last := &t.holds[len(t.holds)-1]
 		last.to = silenced(last.from)
-	}
-}
-
-// giveUp ends a wait without a grant: at the answer, or at the time of silenced if that is earlier.
-func (t *task) giveUp(wait *stretch, silenced func(since time.Duration) time.Duration) {
-	wait.to = silenced(wait.from)
-	if t.op != nil && t.op.Return <= wait.to {
-		wait.to, wait.ragged = t.op.Return, false
 	}
 }
 

@@ -74,7 +74,8 @@ func (s Summary) with(result experiment.Result) Summary {
 	if result.Verdict == api.Inconclusive {
 		s.Inconclusive++
 	}
-	if first || worse(result.Verdict, s.Verdict) {
+	order := []api.Verdict{api.Safe, api.NotShown, api.Inconclusive, api.Wasteful, api.Aborted, api.Stalled, api.Broken}
+	if first || slices.Index(order, result.Verdict) > slices.Index(order, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
 	s.Agrees = s.agrees()
@@ -88,13 +89,6 @@ func (s Summary) with(result experiment.Result) Summary {
 // failed. A claimed flaw depends on timing, so the flaw may fail to show in one run of twenty.
 func (s Summary) agrees() bool {
 	return s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
-}
-
-func worse(a, b api.Verdict) bool {
-	order := []api.Verdict{
-		api.Safe, api.NotShown, api.Inconclusive, api.Wasteful, api.Aborted, api.Stalled, api.Broken,
-	}
-	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // MySQLVersions returns one line: the version of MySQL or MariaDB on which most hazards ran, then
