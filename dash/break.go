@@ -88,11 +88,9 @@ type breakState struct {
 	includes func(resultKey) bool // reports whether the plan includes the result
 }
 
-const (
-	// maxSteps limits the steps in all recordings together, which then need about 100 MB. Above
-	// this limit, the oldest recordings are deleted, but their verdicts stay.
-	maxSteps = 400_000
-)
+// maxSteps limits the steps in all recordings together, which then need about 100 MB. Above
+// this limit, the oldest recordings are deleted, but their verdicts stay.
+const maxSteps = 400_000
 
 func newBreaks(s *Server) *breaks {
 	// A result's page may stay open while the lab restarts. The page loads a run only if the run

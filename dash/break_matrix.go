@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,7 +78,9 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	m := matrixView{matrixFilter: f, Count: b.count}
 	all, cards := experiment.All(), b.s.catalogue.known()
 	if b.s.Service != nil {
-		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool { return !b.isRecorded(e.Hazard) })
+		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool {
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(b.recorded)), func(q resultKey) bool { return q.Hazard == e.Hazard })
+		})
 	}
 	found := find(f.Words, all, cards)
 	m.Unmatched = f.Words != "" && len(found) == 0
@@ -94,8 +97,8 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 // rows returns the rows of the cards, also those with a fencing token if fenced is true.
 func (b *breaks) rows(cards []card, hazards []experiment.Experiment, fenced bool) (rows []matrixRow) {
 	for _, c := range cards {
-		for _, f := range fences(c) {
-			if f && !fenced {
+		for _, f := range []bool{false, true} {
+			if f && (!fenced || !c.Fenced) {
 				continue
 			}
 			row := matrixRow{resultKey: resultKey{Strategy: c.ID, Fenced: f}}
@@ -168,23 +171,6 @@ func (m *matrixView) sort() {
 
 // survives reports whether a strategy was correct, perhaps at a cost.
 func survives(v api.Verdict) bool { return v.Class() == "safe" || v.Class() == "cost" }
-
-// isRecorded reports whether a recorded verdict is about the hazard.
-func (b *breaks) isRecorded(hazard string) bool {
-	for q := range b.recorded {
-		if q.Hazard == hazard {
-			return true
-		}
-	}
-	return false
-}
-
-func fences(c card) []bool {
-	if c.Fenced {
-		return []bool{false, true}
-	}
-	return []bool{false}
-}
 
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.
 func (b *breaks) column(hazards ...string) []hub.Part {

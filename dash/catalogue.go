@@ -90,14 +90,6 @@ func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
 	return c, err
 }
 
-func (l *catalogue) groups(ctx context.Context) (groups []group, err error) {
-	all, err := l.all(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return groupsOf(all), nil
-}
-
 func groupsOf(all []card) (groups []group) {
 	titles := map[string]api.Text{
 		"local": {EN: "One process (the long tutorial, 1.1 to 1.5)", ZH: "单进程（长教程 1.1 到 1.5）"}, "mysql": {EN: "MySQL (1.6 and 2)", ZH: "MySQL（1.6 和 2）"},

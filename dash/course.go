@@ -70,12 +70,10 @@ func newCoursePage(s *Server) *coursePage {
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
 	}
 	s.hub.Open("course", func() []hub.Message { return nil })
-	s.routes.HandleFunc("GET /dash/course", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, "course", bilingual("Course", "课程"), p.lessons[language(r)])
+	s.page("/dash/course", "course", func(r *http.Request) (view, error) {
+		return view{Title: bilingual("Course", "课程"), Data: p.lessons[language(r)]}, nil
 	})
-	s.routes.HandleFunc("GET /dash/course/{lesson}", p.show)
-	// A bookmark may have the earlier address of lesson 0.
-	s.routes.Handle("GET /dash/first", http.RedirectHandler("/dash/course/00-one-minute", http.StatusMovedPermanently))
+	s.page("/dash/course/{lesson}", "lesson", p.lesson)
 	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
 	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
@@ -159,11 +157,10 @@ type lessonPart struct {
 	First int
 }
 
-func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
+func (p *coursePage) lesson(r *http.Request) (v view, err error) {
 	i, err := p.index(r.PathValue("lesson"))
 	if err != nil {
-		p.s.showProblem(w, r, err)
-		return
+		return v, err
 	}
 	_, _ = p.s.catalogue.all(r.Context()) // without a lab, the pictures lack the locks
 	lang := language(r)
@@ -181,7 +178,7 @@ func (p *coursePage) show(w http.ResponseWriter, r *http.Request) {
 	if i+1 < len(p.lessons[lang]) {
 		data.Next = &p.lessons[lang][i+1]
 	}
-	p.s.write(w, http.StatusOK, "lesson", view{Lang: lang, Page: "course", Topic: "course-" + l.Name, Title: api.Verbatim(l.Title), Data: data})
+	return view{Page: "course", Topic: "course-" + l.Name, Title: api.Verbatim(l.Title), Data: data}, nil
 }
 
 // chosen returns the question that the form names, and the number of the chosen option.

@@ -100,7 +100,9 @@ func New(c Config) *Server {
 	})
 	s.routes.HandleFunc("POST /dash/language", switchLanguage)
 	// Bookmarks may have the addresses of earlier versions.
-	for from, to := range map[string]string{"try": "/dash/course/primitives", "shop": "/dash/course/shop", "learn": "/dash/break?all=on"} {
+	for from, to := range map[string]string{
+		"try": "/dash/course/primitives", "shop": "/dash/course/shop", "learn": "/dash/break?all=on", "first": "/dash/course/00-one-minute",
+	} {
 		s.routes.Handle("GET /dash/"+from, http.RedirectHandler(to, http.StatusMovedPermanently))
 	}
 	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
@@ -199,10 +201,6 @@ func (s *Server) parseRecorded() {
 	}
 }
 
-func (s *Server) show(w http.ResponseWriter, r *http.Request, name string, title api.Text, data any) {
-	s.write(w, http.StatusOK, name, view{Lang: language(r), Page: name, Title: title, Data: data})
-}
-
 func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
 	v.Static = s.Service != nil
 	v.parts = sync.OnceValue(func() map[string]api.Text { return s.hub.Parts(cmp.Or(v.Topic, v.Page)) })
@@ -237,11 +235,11 @@ func (s *Server) page(route, name string, of func(r *http.Request) (view, error)
 
 func (s *Server) pageWithGroups(route, name string, title api.Text, data func(r *http.Request, groups []group) any) {
 	s.page(route, name, func(r *http.Request) (view, error) {
-		groups, err := s.catalogue.groups(r.Context())
+		cards, err := s.catalogue.all(r.Context())
 		if err != nil {
 			return view{}, err
 		}
-		return view{Title: title, Data: data(r, groups)}, nil
+		return view{Title: title, Data: data(r, groupsOf(cards))}, nil
 	})
 }
 
@@ -311,10 +309,8 @@ func (s *Server) withToken(do func(context.Context, request) error) http.Handler
 func (s *Server) answered(do func(context.Context, request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		err := r.ParseForm()
-		if err != nil {
-			err = badRequest("The form cannot be read.", "表单无法读取。")
-		} else {
+		err := badRequest("The form cannot be read.", "表单无法读取。")
+		if r.ParseForm() == nil {
 			err = do(r.Context(), request{r, sender(r)})
 		}
 		if err != nil {

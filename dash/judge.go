@@ -94,7 +94,11 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 	if err != nil {
 		return err
 	}
-	v, err := p.try(ctx, &j, lab, lang)
+	var v trial.Report
+	store, err := j.OpenStore("")
+	if err == nil {
+		v, err = j.Try(ctx, lab, store, judgeWatch{p, lang})
+	}
 	if err := errors.Join(err, lab.Close()); err != nil {
 		return err
 	}
@@ -110,14 +114,6 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 	}
 	p.change(func() { p.report, p.now.Reported = page.Bytes(), true })
 	return nil
-}
-
-func (p *judgePage) try(ctx context.Context, j *trial.Judge, lab *rig.Rig, lang string) (v trial.Report, err error) {
-	store, err := j.OpenStore("")
-	if err != nil {
-		return v, err
-	}
-	return j.Try(ctx, lab, store, judgeWatch{p, lang})
 }
 
 // judgeWatch shows each verdict of a trial in the language of the page that started it.

@@ -135,8 +135,14 @@ func (t *primitivesPage) send(_ context.Context, req request) error {
 
 // visitorsFor returns new visitors, or for the action leave the oldest in the double barrier.
 func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
-	if held := t.heldBy(o); held != nil {
-		return []*visitor{held}, nil
+	// An unlock by the owner of a lock ends the newest visitor that holds it. An unlock by any other owner is a
+	// visitor of its own, which is rejected.
+	if o.Action.ByHand && !o.Action.Holds && o.many == 1 {
+		for _, v := range slices.Backward(t.visitors) {
+			if v.State == holding && v.At == o.At && v.Owner == o.Owner {
+				return []*visitor{v}, nil
+			}
+		}
 	}
 	now, here := time.Now(), 0
 	for _, v := range t.visitors {
@@ -165,17 +171,6 @@ func (t *primitivesPage) visitorsFor(o order) (visitors []*visitor, err error) {
 	}
 	t.visitors = append(t.visitors, visitors...)
 	return visitors, nil
-}
-
-// heldBy returns the newest visitor whose lock an unlock by its owner would release, or nil. An unlock
-// by any other owner is a visitor of its own, which is rejected.
-func (t *primitivesPage) heldBy(o order) *visitor {
-	for _, v := range slices.Backward(t.visitors) {
-		if o.Action.ByHand && !o.Action.Holds && o.many == 1 && v.State == holding && v.At == o.At && v.Owner == o.Owner {
-			return v
-		}
-	}
-	return nil
 }
 
 func (t *primitivesPage) removeOld() {
