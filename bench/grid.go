@@ -59,10 +59,10 @@ func (g grid) ranged(of func(figures) float64, digits int) func(candidate) strin
 }
 
 // timed is ranged for a rate or a time. It returns the share of the cores that the load took instead, if that is more than
-// measure.MostLoad: then the figure is partly that of the load.
+// Machine.MostLoad: then the figure is partly that of the load.
 func (g grid) timed(of func(figures) float64, digits int) func(candidate) string {
 	return func(c candidate) string {
-		if load := ratio.Of(values(g.measured[c], share)).Median; load > measure.MostLoad {
+		if load := ratio.Of(values(g.measured[c], share)).Median; load > (measure.Machine{}).MostLoad() {
 			return fmt.Sprintf("load %.0f %%", 100*load)
 		}
 		return ranged(g.measured[c], of, digits)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"oversell/lab/comparison"
 	"oversell/lab/load"
 	"oversell/lab/measure"
+	"oversell/lab/pin"
 	"oversell/lab/ratio"
 	"oversell/view/report"
 	"oversell/view/terminal"
@@ -34,7 +36,7 @@ than a tenth of the cores. Without --target, it starts its own lab.
 
 Exit status:
   0    it has measured, also if no difference is shown
-  1    a request failed, the load took more than a third of the cores, or a report was not written
+  1    a request failed, the load took too much of the cores, or a report was not written
   2    the command line is wrong
   130  stopped by Ctrl-C, with the result until then`
 
@@ -158,8 +160,16 @@ func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Wr
 	if f.token == "" {
 		f.token = defaultToken
 	}
+	machine, cores := measure.Machine{Cores: runtime.NumCPU()}, []int(nil)
 	ownLab := sides[0].plan.Target == "" && sides[1].plan.Target == ""
-	closeLabs, err := f.openLabs(ctx, sides, errOut)
+	if ownLab {
+		var own []int
+		if cores, own, err = pin.Apart(); err != nil {
+			return err
+		}
+		machine.LoadCores = len(own)
+	}
+	closeLabs, err := f.openLabs(ctx, sides, cores, errOut)
 	defer func() { err = errors.Join(err, closeLabs()) }()
 	if err != nil {
 		return err
@@ -178,7 +188,7 @@ func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Wr
 	if len(result.Pairs) < ratio.Fewest {
 		return err
 	}
-	if share := result.Load(); share > measure.MostLoad {
+	if share := result.Load(); share > machine.MostLoad() {
 		err = errors.Join(err, fmt.Errorf("the load took %.0f %% of the cores, so the rates are partly its own: use fewer clients, or another machine for the load", 100*share))
 	}
 	report.Ratio(text, result, terminal.Of(text), language())

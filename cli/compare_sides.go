@@ -101,8 +101,8 @@ func (silent) Begin(string, int, int) {}
 func (silent) Progress(load.Progress) {}
 func (silent) End(measure.Result)     {}
 
-// openLabs starts a lab for each program that a side needs.
-func (f *compareFlags) openLabs(ctx context.Context, sides []*side, errOut io.Writer) (closeAll func() error, err error) {
+// openLabs starts a lab for each program that a side needs. cores are those of its servers, see rig.Config.
+func (f *compareFlags) openLabs(ctx context.Context, sides []*side, cores []int, errOut io.Writer) (closeAll func() error, err error) {
 	labs := map[string]*rig.Rig{}
 	closeAll = func() error {
 		var errs []error
@@ -122,6 +122,7 @@ func (f *compareFlags) openLabs(ctx context.Context, sides []*side, errOut io.Wr
 				if s.program != "" {
 					cfg.Binary = s.program
 				}
+				cfg.Cores = cores
 				f.lab.configure(cfg)
 			})
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/measure"
+	"oversell/lab/pin"
 	"oversell/lab/rig"
 	"oversell/lab/scenario"
 	"oversell/lab/suggest"
@@ -55,7 +56,7 @@ are due at even times, and latencies count from the due time, also if all connec
 Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
   1    a strategy whose card claims safety lost an update, a request failed, a lock was left
-       behind by --rolling-restart, the load took more than a third of the cores of its own lab,
+       behind by --rolling-restart, the load took too much of the cores of its own lab,
        or a run or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
@@ -205,7 +206,13 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 		}
 		return func() error { return nil }, nil
 	}
+	cores, own, err := pin.Apart()
+	if err != nil {
+		return nil, err
+	}
+	p.Machine.LoadCores = len(own)
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
+		cfg.Cores = cores
 		f.lab.configure(cfg)
 		if f.rolling {
 			// With such long leases and sessions, a lock that a replica leaves behind outlasts the wait of all
@@ -293,14 +300,14 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 func (f *runFlags) tooMuchLoad(measurements []comparison.Measurement) error {
 	var names []string
 	for _, t := range measurements {
-		if t.Result.Load > measure.MostLoad {
+		if t.Result.Load > t.Result.Machine.MostLoad() {
 			names = append(names, fmt.Sprintf("%s (%.0f %%)", t.Result.Strategy, 100*t.Result.Load))
 		}
 	}
 	if !f.started || len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("run: the load took more than a third of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
+	return fmt.Errorf("run: the load took too much of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
 }
 
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil.

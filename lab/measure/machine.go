@@ -20,6 +20,8 @@ type Machine struct {
 	Cores    int     `json:"cores"`
 	CPU      string  `json:"cpu"`       // empty if unknown
 	MemoryGB float64 `json:"memory_gb"` // of 2^30 bytes; 0 if unknown
+	// LoadCores is the number of cores to which the load was pinned, apart from the servers; 0 if it was not.
+	LoadCores int `json:"load_cores,omitempty"`
 }
 
 // ThisMachine describes the computer that runs the load.
@@ -40,6 +42,9 @@ func ThisMachine(ctx context.Context) Machine {
 // String describes the machine in one line.
 func (m Machine) String() string {
 	parts := []string{fmt.Sprintf("%s/%s, %s", m.OS, m.Arch, Count(m.Cores, "core", "cores"))}
+	if m.LoadCores > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them for the load", m.LoadCores))
+	}
 	if m.CPU != "" {
 		parts = append(parts, m.CPU)
 	}

@@ -23,6 +23,10 @@ func TestMachineInOneLine(t *testing.T) {
 	if got := full.String(); got != "linux/arm64, 4 cores, Cortex, 7.5 GiB memory" {
 		t.Error(got)
 	}
+	full.LoadCores = 1
+	if got := full.String(); !strings.HasPrefix(got, "linux/arm64, 4 cores, 1 of them for the load, ") || full.MostLoad() != 0.2 {
+		t.Error(got, full.MostLoad())
+	}
 	if got := (measure.Machine{OS: "plan9", Arch: "386", Cores: 1}).String(); got != "plan9/386, 1 core" {
 		t.Error(got)
 	}

@@ -70,8 +70,14 @@ func ProcessTimes(pid int) (own, tree time.Duration, err error) {
 	return used[pid], tree, nil
 }
 
-// MostLoad is the share of the cores that the load may take. With more, the figures would be those of the load.
-const MostLoad = 1.0 / 3
+// MostLoad returns the share of the cores that the load may take: a third, or, if it has cores of its own, four fifths
+// of these. With more, the figures would be those of the load.
+func (m Machine) MostLoad() float64 {
+	if m.LoadCores > 0 {
+		return 0.8 * float64(m.LoadCores) / float64(m.Cores)
+	}
+	return 1.0 / 3
+}
 
 // Usage has the CPU times of the machine, of this process, and of this process with all that it has started.
 type Usage struct {

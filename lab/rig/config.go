@@ -46,6 +46,9 @@ type Config struct {
 	Fsync        bool          // each backend syncs a write to the disk before it answers
 	Disk         time.Duration // each such sync takes this time longer; needs Fsync, and strace, which only Linux has
 
+	// Cores are those on which all servers run, see package pin; nil means any. Only Linux pins them.
+	Cores []int
+
 	Replicas int    // number of `oversell serve`; they use every server above
 	Binary   string // path of the program oversell; if it is empty, the rig builds the program
 	Token    string // the lab's token, which the replicas require; needed with Replicas

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,7 +24,7 @@ func (r *Rig) addReplica(i int) {
 	s.args = append([]string{"serve", "--lab", "--addr", s.addr, "--replica", name}, r.cfg.ReplicaArgs...)
 	// Each replica stands for a machine of its own, so it gets a share of the cores. With more threads
 	// than cores, a replica would lose time when it wakes them.
-	share := max(1, runtime.NumCPU()/r.cfg.Replicas)
+	share := max(1, cmp.Or(len(r.cfg.Cores), runtime.NumCPU())/r.cfg.Replicas)
 	// Passwords and the token are in the environment, because every user can read a command line.
 	s.env = environment(slices.Concat(r.backendsEnv(name, i), []string{"LAB_TOKEN=" + r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share)}, r.cfg.ReplicaEnv)...)
 	// Not /readyz: it answers 503 without a backend, as in a partial rig or in some tests.

@@ -69,11 +69,14 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.launcher = newLauncher()
+	r.launcher, err = newLauncher(cfg.Cores)
 	r.ctx, r.closing = context.WithCancel(context.Background())
 	r.close = sync.OnceValue(r.shutDown)
 
-	if err := r.setUp(ctx, found); err != nil {
+	if err == nil {
+		err = r.setUp(ctx, found)
+	}
+	if err != nil {
 		return nil, errors.Join(fullDisk(dir), err, r.Close()) // the cause first
 	}
 	return r, nil
