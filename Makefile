@@ -221,7 +221,7 @@ incidents: servers build ## repeat public bug reports about locks: docs/incident
 	$(GENERATE)
 
 .PHONY: interop
-interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions; and a Spring shop
+interop: servers build ## test locks shared with Java: Redisson and Curator, current and the tutorial's versions; a Spring shop; and the load against vegeta
 	@sh interop/java.sh
 	cd interop && for versions in current tutorial; do mvn -q -B -ntp -Dstyle.color=never -P$$versions clean compile || exit 1; done
 	cd interop && mvn -q -B -ntp -Dstyle.color=never -f spring clean package

@@ -1,7 +1,8 @@
 // Package interop tests that a Java service and a Go replica can share a lock. The strategy redis
 // is compatible with Redisson's RLock, and zk with Curator's InterProcessMutex. The tests run a
 // small Java program with the libraries' current versions and with the tutorial's. Another test runs the
-// Spring Boot program in the folder spring beside a lab, as a student does.
+// Spring Boot program in the folder spring beside a lab, as a student does. TestVegeta compares the load generator of
+// `oversell run` with another one.
 //
 //	make interop
 //

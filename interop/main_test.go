@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	rigtest.MainWith(m, rig.Config{
-		MySQL: true, Redis: 1, Zookeeper: true,
-		Replicas: 2, Binary: binary, Token: uuid.NewString(),
+		MySQL: true, Redis: 1, Zookeeper: true, Etcd: true, // all: a replica is then ready
+		Replicas: 2, Nginx: true, Binary: binary, Token: uuid.NewString(),
 		ReplicaArgs: []string{"--lease", short.String(), "--zk-session", short.String()},
 	}, func(r *rig.Rig) { servers = r })
 }

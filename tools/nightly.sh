@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 #   grades      every wrong lock of the exercises
 #   adapted     our own locks on trial as adapters
 #   chaos       sales under random faults, of fenced locks and of strategies without a lock
-#   interop     locks shared with Java
+#   interop     locks shared with Java, and the load generator against vegeta
 #   incidents   public bug reports
 #   databases   other versions of MySQL and MariaDB
 #   commands    every command of the documents
