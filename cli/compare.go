@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,35 +117,30 @@ func (f *compareFlags) check(args []string) (sides []*side, err error) {
 	if err := f.lab.check(f.target); err != nil {
 		return nil, err
 	}
+	f.load.Stock, f.load.Loops = comparison.MaxStock, load.MaxRequests/max(1, f.load.Clients)
 	for _, text := range args {
-		s, err := parseSide(text, f.strategy)
+		s, err := parseSide(text, f.strategy, f.load)
 		if err != nil {
 			return nil, err
 		}
-		p := &s.plan
-		p.Clients, p.Wait, p.Length, p.Stock = f.load.Clients, f.load.Wait, f.load.Length, comparison.MaxStock
-		p.Loops = load.MaxRequests / max(1, p.Clients)
-		if p.Target == "" && s.program == "" {
-			p.Target = f.target
+		sides = append(sides, &s)
+		if s.file != "" {
+			continue
 		}
-		if s.file == "" && p.Target == "" && s.program == "" {
-			if err := checkStrategies(p.Strategies); err != nil {
+		if s.plan.Target == "" && s.program == "" {
+			s.plan.Target = f.target
+			if err := checkStrategies(s.plan.Strategies); f.target == "" && err != nil {
 				return nil, err
 			}
 		}
-		sides = append(sides, &s)
+		valid := s.plan
+		valid.Target = cmp.Or(valid.Target, "http://127.0.0.1:1") // any valid address: the lab does not run yet
+		if err := valid.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	if (sides[0].file == "") != (sides[1].file == "") {
 		return nil, errors.New("a file is compared with another file only")
-	}
-	for _, s := range sides {
-		plan := s.plan
-		if plan.Target == "" {
-			plan.Target = "http://127.0.0.1:1" // any valid address: the lab does not run yet
-		}
-		if err := plan.Validate(); s.file == "" && err != nil {
-			return nil, err
-		}
 	}
 	return sides, nil
 }
@@ -163,11 +159,9 @@ func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Wr
 	machine, cores := measure.Machine{Cores: runtime.NumCPU()}, []int(nil)
 	ownLab := sides[0].plan.Target == "" && sides[1].plan.Target == ""
 	if ownLab {
-		var own []int
-		if cores, own, err = pin.Apart(); err != nil {
+		if machine.LoadCores, cores, err = pin.Apart(); err != nil {
 			return err
 		}
-		machine.LoadCores = len(own)
 	}
 	closeLabs, err := f.openLabs(ctx, sides, cores, errOut)
 	defer func() { err = errors.Join(err, closeLabs()) }()

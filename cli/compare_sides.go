@@ -28,8 +28,8 @@ type side struct {
 }
 
 // parseSide reads a strategy with its parameters, a URL of a service, the path of a program, or that of a file.
-func parseSide(text, strategy string) (s side, err error) {
-	s.name = text
+func parseSide(text, strategy string, plan comparison.Plan) (s side, err error) {
+	s.name, s.plan = text, plan
 	isURL := strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 	switch {
 	case strings.HasSuffix(text, ".json"):

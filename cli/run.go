@@ -206,11 +206,10 @@ func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func
 		}
 		return func() error { return nil }, nil
 	}
-	cores, own, err := pin.Apart()
-	if err != nil {
+	var cores []int
+	if p.Machine.LoadCores, cores, err = pin.Apart(); err != nil {
 		return nil, err
 	}
-	p.Machine.LoadCores = len(own)
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		cfg.Cores = cores
 		f.lab.configure(cfg)

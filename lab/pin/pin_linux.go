@@ -5,25 +5,23 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-// Apart pins this process, which sends the load, to some of the cores that it may use, and returns the others, for the
-// servers. Of one or two cores, it pins nothing and returns none. Call it once, before a server is started.
-func Apart() (servers, load []int, err error) {
+// Apart pins this process, which sends the load, to some of the cores that it may use. It returns their number and the
+// other cores, for the servers. Of one or two cores, it pins nothing and returns none. Call it once, before a server is
+// started.
+func Apart() (load int, servers []int, err error) {
 	cores, err := allowed()
-	if err != nil {
-		return nil, nil, err
-	}
 	// In a container, the limit of its processor time may be lower than the number of its cores.
-	servers, load = divide(cores[:min(len(cores), runtime.GOMAXPROCS(0))])
-	if load == nil {
-		return nil, nil, nil
+	servers, own := divide(cores[:min(len(cores), runtime.GOMAXPROCS(0))])
+	if err != nil || own == nil {
+		return 0, nil, err
 	}
-	runtime.GOMAXPROCS(len(load))
-	return servers, load, process(load)
+	runtime.GOMAXPROCS(len(own))
+	return len(own), servers, process(own)
 }
 
 // allowed returns the cores on which the calling thread may run.
@@ -64,24 +62,21 @@ func pin(thread int, cores []int) error {
 // process pins all threads of this process. A thread that is not pinned yet may start another one, so it reads them
 // until all are.
 func process(cores []int) error {
-	for pinned := map[int]bool{}; ; {
-		threads, err := os.ReadDir("/proc/self/task")
+	for pinned, before := map[int]bool{}, -1; len(pinned) > before; {
+		threads, err := procfs.AllThreads(os.Getpid())
 		if err != nil {
 			return fmt.Errorf("read the threads of this process: %w", err)
 		}
-		before := len(pinned)
+		before = len(pinned)
 		for _, thread := range threads {
-			id, err := strconv.Atoi(thread.Name())
-			if err == nil && !pinned[id] {
-				err = pin(id, cores)
-				pinned[id] = true
+			if pinned[thread.PID] {
+				continue
 			}
-			if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
+			pinned[thread.PID] = true
+			if err := pin(thread.PID, cores); err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
 				return err
 			}
 		}
-		if len(pinned) == before {
-			return nil
-		}
 	}
+	return nil
 }
