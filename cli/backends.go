@@ -68,12 +68,8 @@ func openBackends(s settings) (*clients, error) {
 }
 
 func (c *clients) close() {
-	c.ZooKeeper.Close()
-	_ = c.Etcd.Close()
-	for _, client := range append(c.Redlock, c.Redis) {
-		_ = client.Close()
-	}
-	for _, db := range []*gorm.DB{c.DB, c.resets, c.byHand} {
+	c.Backends.Close()
+	for _, db := range []*gorm.DB{c.resets, c.byHand} {
 		if pool, err := db.DB(); err == nil {
 			_ = pool.Close()
 		}

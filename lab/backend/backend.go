@@ -20,6 +20,7 @@ import (
 // These patterns match a line of a server's statistics: the name of a counter and its value.
 var (
 	commandStat     = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
+	readsProcessed  = regexp.MustCompile(`(total_reads_processed):(\d+)`)
 	packetsReceived = regexp.MustCompile(`(zk_packets_received)\s+(\d+)`)
 	messageReceived = regexp.MustCompile(`(?m)^(grpc_server_msg_received_total){.*} (\S+)$`)
 )
@@ -46,6 +47,16 @@ func RedisCommands(ctx context.Context, url string) (int64, error) {
 		return 0, err
 	}
 	return sum(text, commandStat, "info", "ping", "auth", "hello", "client|setinfo", "client|maint_notifications", "replconf")
+}
+
+// RedisReads returns how often the Redis at url has read from its clients: once for a command by itself, a pipeline or
+// a script.
+func RedisReads(ctx context.Context, url string) (int64, error) {
+	text, err := redisInfo(ctx, url, "stats")
+	if err != nil {
+		return 0, err
+	}
+	return sum(text, readsProcessed)
 }
 
 // MySQLQuestions returns how many statements clients have sent to the server with this dsn.

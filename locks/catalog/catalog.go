@@ -30,6 +30,27 @@ type Backends struct {
 	Lease time.Duration
 }
 
+// Close closes the clients that are there.
+func (b Backends) Close() {
+	if b.ZooKeeper != nil {
+		b.ZooKeeper.Close()
+	}
+	if b.Etcd != nil {
+		_ = b.Etcd.Close()
+	}
+	for _, client := range append(slices.Clip(b.Redlock), b.Redis) {
+		if client != nil {
+			_ = client.Close()
+		}
+	}
+	if b.DB == nil {
+		return
+	}
+	if pool, err := b.DB.DB(); err == nil {
+		_ = pool.Close()
+	}
+}
+
 // Constructor builds a strategy on its backends, and connects with none of them.
 type Constructor func(Backends) locks.Strategy
 
