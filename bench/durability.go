@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,32 +11,26 @@ import (
 	"oversell/lab/rig"
 )
 
-// deployments are the conditions of durability. Each has a lab of its own.
-var deployments = []struct {
-	name        string
-	fsync       bool
-	disk, delay time.Duration
-}{
-	{"memory", false, 0, 0},
-	{"fsync", true, 0, 0},
-	{"fsync under strace", true, time.Microsecond, 0}, // what the tool costs that makes the disk slow
-	{"2 ms disk", true, 2 * time.Millisecond, 0},
-	{"2 ms disk, 1 ms network", true, 2 * time.Millisecond, time.Millisecond},
+// deployments are the conditions of durability.
+var deployments = []deployment{
+	{"memory", func(*rig.Config) {}},
+	{"fsync", onDisk(0, 0)},
+	{"fsync under strace", onDisk(time.Microsecond, 0)}, // what the tool costs that makes the disk slow
+	{"2 ms disk", onDisk(2*time.Millisecond, 0)},
+	{"2 ms disk, 1 ms network", onDisk(2*time.Millisecond, time.Millisecond)},
+}
+
+func onDisk(disk, delay time.Duration) func(*rig.Config) {
+	return func(cfg *rig.Config) { cfg.Fsync, cfg.Disk, cfg.Delay, cfg.Proxied = true, disk, delay, delay > 0 }
 }
 
 // durability measures the basic strategies with servers that do not wait for the disk, that do, and with slow disks
 // and links.
-func (b *bench) durability(ctx context.Context) (err error) {
-	labs, names := map[string]rig.Addresses{}, []string{}
-	for _, d := range deployments {
-		cfg := b.lab()
-		cfg.Fsync, cfg.Disk, cfg.Delay, cfg.Proxied = d.fsync, d.disk, d.delay, d.delay > 0
-		lab, failed := rig.Start(ctx, cfg)
-		if failed != nil {
-			return fmt.Errorf("%s: %w", d.name, failed)
-		}
-		defer func() { err = errors.Join(err, lab.Close()) }()
-		labs[d.name], names = lab.Addresses(), append(names, d.name)
+func (b *bench) durability(ctx context.Context) error {
+	labs, names, end, err := b.deploy(ctx, deployments)
+	defer end()
+	if err != nil {
+		return err
 	}
 	g, err := b.measureGrid(ctx, names, func(ctx context.Context, c candidate) (figures, error) {
 		return b.forLength(ctx, labs[c.condition], load.Plan{Strategy: c.strategy, Clients: b.clients, Wait: time.Minute})
@@ -79,17 +72,14 @@ func (g grid) disk() string {
 
 // tutorial says where the locks have the tutorial's order of speed.
 func (g grid) tutorial() string {
-	var has, lacks []string
+	var has []string
 	for _, condition := range g.conditions {
 		if g.faster("redis", "zk", condition) && g.faster("zk", "db-row", condition) {
 			has = append(has, condition)
-		} else {
-			lacks = append(lacks, condition)
 		}
 	}
-	list := func(names []string) string { return cmp.Or(strings.Join(names, "; "), "none") }
-	return fmt.Sprintf("- The tutorial's order is cache, then ZooKeeper, then database: `redis`, `zk`, `db-row`. "+
-		"Columns that show it: %s. Columns that do not: %s.", list(has), list(lacks))
+	return "- The tutorial's order is cache, then ZooKeeper, then database: `redis`, `zk`, `db-row`. " +
+		"Columns that show it: " + cmp.Or(strings.Join(has, "; "), "none") + "."
 }
 
 // turned names the pairs of strategies of which the first is faster in memory, and the second on a slow disk.

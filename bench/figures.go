@@ -9,7 +9,6 @@ import (
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/measure"
-	"oversell/lab/ratio"
 	"oversell/lab/rig"
 )
 
@@ -22,14 +21,19 @@ const (
 // figures are the results of one measurement.
 type figures struct {
 	measure.Result
-	each   float64 // requests to the lock's backend for each grant
-	memory float64 // resident memory of the replica that has most, in MB; 0 if it was not read
+	each   float64            // requests to the lock's backend for each grant
+	memory float64            // resident memory of the replica that has most, in MB; 0 if it was not read
+	spent  map[string]float64 // processor time of a sale in microseconds, by the processes; nil if it was not read
 }
 
-func rate(f figures) float64     { return float64(f.Sold) / f.DurationS }
+// figure is one of the figures.
+type figure func(figures) float64
+
+func rate(f figures) float64     { return measure.Ratio(float64(f.Sold), f.DurationS) }
 func p50(f figures) float64      { return f.P50MS }
 func p99(f figures) float64      { return f.P99MS }
 func most(f figures) float64     { return f.MaxMS }
+func lost(f figures) float64     { return float64(f.LostUpdates) }
 func fairness(f figures) float64 { return f.Fairness }
 func each(f figures) float64     { return f.each }
 func retries(f figures) float64  { return float64(f.Retries) / float64(max(1, f.Sold)) }
@@ -37,35 +41,11 @@ func failed(f figures) float64   { return float64(f.Errors) }
 func memory(f figures) float64   { return f.memory }
 func share(f figures) float64    { return f.Load }
 
-func values(all []figures, of func(figures) float64) []float64 {
-	values := make([]float64, len(all))
-	for i, f := range all {
-		values[i] = of(f)
+func values(all []figures, of figure) (values []float64) {
+	for _, f := range all {
+		values = append(values, of(f))
 	}
 	return values
-}
-
-// ranged formats the median, with its 95 % interval in brackets.
-func ranged(all []figures, of func(figures) float64, digits int) string {
-	return ratio.Of(values(all, of)).Text(digits)
-}
-
-// times formats how many times a value of ours is that of another one, in the same round. ~ means that no difference
-// is shown.
-func times(ours, other []figures, of func(figures) float64) string {
-	r := ratio.Paired("", "", values(ours, of), values(other, of))
-	if !r.Differs() {
-		return "~ " + r.Ratio.Text(2)
-	}
-	return r.Ratio.Text(2)
-}
-
-// orDash formats a target. For 0, which means no target, it returns a dash.
-func orDash(format string, target float64) string {
-	if target == 0 {
-		return "-"
-	}
-	return fmt.Sprintf(format, target)
 }
 
 // exact returns an error if an update was lost or a request failed, because the rates cannot be compared then.

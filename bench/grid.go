@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"oversell/lab/measure"
 	"oversell/lab/ratio"
@@ -42,25 +41,25 @@ func (b *bench) measureGrid(ctx context.Context, conditions []string, once func(
 
 // table prints a cell for each strategy and each condition.
 func (g grid) table(title string, cell func(candidate) string) {
-	g.printf("| %s | %s |\n|---|%s\n", title, strings.Join(g.conditions, " | "), strings.Repeat("---:|", len(g.conditions)))
+	rows := [][]string{append([]string{title}, g.conditions...)}
 	for _, strategy := range basic {
-		g.printf("| %s |", strategy)
+		row := []string{strategy}
 		for _, condition := range g.conditions {
-			g.printf(" %s |", cell(candidate{strategy, condition}))
+			row = append(row, cell(candidate{strategy, condition}))
 		}
-		g.printf("\n")
+		rows = append(rows, row)
 	}
-	g.printf("\n")
+	g.rows(rows)
 }
 
 // ranged returns a cell with the median of a figure and its interval.
-func (g grid) ranged(of func(figures) float64, digits int) func(candidate) string {
+func (g grid) ranged(of figure, digits int) func(candidate) string {
 	return func(c candidate) string { return ranged(g.measured[c], of, digits) }
 }
 
 // timed is ranged for a rate or a time. It returns the share of the cores that the load took instead, if that is more than
 // Machine.MostLoad: then the figure is partly that of the load.
-func (g grid) timed(of func(figures) float64, digits int) func(candidate) string {
+func (g grid) timed(of figure, digits int) func(candidate) string {
 	return func(c candidate) string {
 		if load := ratio.Of(values(g.measured[c], share)).Median; load > (measure.Machine{}).MostLoad() {
 			return fmt.Sprintf("load %.0f %%", 100*load)

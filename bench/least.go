@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"oversell/lab/ratio"
@@ -10,16 +12,10 @@ import (
 	"oversell/locks/redislock"
 )
 
-// bounded has the locks whose rates least compares with their bounds, by the server of the lock.
-var bounded = []struct {
-	server string
-	locks  []string
-}{
-	{"Redis", []string{"redis", "redis-fair"}},
-	{"five Redis", []string{"redlock"}},
-	{"ZooKeeper", []string{"zk"}},
-	{"etcd", []string{"etcd"}},
-	{"MySQL", []string{"db-row", "get-lock"}},
+// bounded has the locks whose rates least compares with their bounds, and the server of each.
+var bounded = []struct{ lock, server string }{
+	{"redis", "Redis"}, {"redis-fair", "Redis"}, {"redlock", "Redis"}, // the answers of five Redis come at the same time
+	{"zk", "ZooKeeper"}, {"etcd", "etcd"}, {"db-row", "MySQL"}, {"get-lock", "MySQL"},
 }
 
 // The conditions under which least measures.
@@ -34,20 +30,18 @@ const (
 // one may send its statements as soon as the release has reached the server and the server's message has reached it:
 // together one round trip.
 func (b *bench) least(ctx context.Context) error {
-	clients, end, err := connect(b.at)
-	defer end()
+	clients, err := connect(b.at)
+	defer clients.Close()
 	if err != nil {
 		return err
 	}
-	counters := map[string]counter{"Redis": redisRequests, "five Redis": redlockRequests, "ZooKeeper": zooKeeperPackets, "etcd": etcdMessages, "MySQL": mysqlQuestions}
 	statements := candidate{unguarded, alone}
-	all, servers := []candidate{statements}, map[string]string{}
-	for _, s := range bounded {
-		all = append(all, candidate{s.server, roundTrip})
-		for _, name := range s.locks {
-			servers[name] = s.server
-			all = append(all, candidate{name, alone}, candidate{name, contended})
+	all := []candidate{statements}
+	for _, l := range bounded {
+		if trip := (candidate{l.server, roundTrip}); !slices.Contains(all, trip) {
+			all = append(all, trip)
 		}
+		all = append(all, candidate{l.lock, alone}, candidate{l.lock, contended})
 	}
 	measured, err := inTurn(b, all, func(c candidate) (figures, error) {
 		some := bench{at: b.at, clients: b.clients, length: b.length}
@@ -57,31 +51,29 @@ func (b *bench) least(ctx context.Context) error {
 		case alone:
 			some.clients = 1
 		}
-		return exact(some.withoutHTTP(ctx, c.strategy, counters[servers[c.strategy]]))
+		return exact(some.withoutHTTP(ctx, c.strategy, backendOf(c.strategy)))
 	})
 	if err != nil {
 		return err
 	}
 	b.printf("## What a lock must cost at least\n\nWithout HTTP. A round trip is one small request to the server. At most: with one client, the two statements and "+
 		"two round trips for a sale; with %d, the two statements and one round trip, which a release needs to reach the next holder. The requests to MySQL include the two statements. "+
-		"The statements of one client without a lock took %s us. Medians; in brackets their 95 %% intervals.\n\n"+
-		"| lock | round trip us | requests, alone | sales /s, alone | of the most | requests, %d wait | sales /s | of the most |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
-		b.clients, ranged(measured[statements], microseconds, 0), b.clients)
-	for _, s := range bounded {
-		trip := measured[candidate{s.server, roundTrip}]
-		for _, name := range s.locks {
-			b.printf("| %s | %s |", name, ranged(trip, microseconds, 0))
-			for _, c := range []struct {
-				condition string
-				trips     int
-			}{{alone, 2}, {contended, 1}} {
-				m := measured[candidate{name, c.condition}]
-				b.printf(" %s | %s | %s |", ranged(m, each, 1), ranged(m, rate, 0), ratio.Of(nearness(m, measured[statements], trip, c.trips)).Text(2))
-			}
-			b.printf("\n")
+		"The statements of one client without a lock took %s us. Medians; in brackets their 95 %% intervals.\n\n",
+		b.clients, ranged(measured[statements], microseconds, 0))
+	rows := [][]string{{
+		"lock", "round trip us", "requests, alone", "sales /s, alone", "of the most", fmt.Sprintf("requests, %d wait", b.clients), "sales /s", "of the most",
+	}}
+	for _, l := range bounded {
+		trip := measured[candidate{l.server, roundTrip}]
+		row := []string{l.lock, ranged(trip, microseconds, 0)}
+		for i, condition := range []string{contended, alone} {
+			m := measured[candidate{l.lock, condition}]
+			share := ratio.Of(nearness(m, measured[statements], trip, i+1)).Text(2)
+			row = slices.Insert(row, 2, ranged(m, each, 1), ranged(m, rate, 0), share)
 		}
+		rows = append(rows, row)
 	}
-	b.printf("\n")
+	b.rows(rows)
 	return nil
 }
 
@@ -100,11 +92,10 @@ func nearness(lock, statements, trip []figures, trips int) []float64 {
 // roundTrips measures small requests to a server, one after the other.
 func roundTrips(ctx context.Context, c catalog.Backends, server string) (f figures, err error) {
 	send := map[string]func() error{
-		"Redis":      func() error { return redislock.PingMaster(ctx, c.Redis) },
-		"five Redis": func() error { return redislock.PingMaster(ctx, c.Redis) }, // their answers come at the same time
-		"ZooKeeper":  func() error { return c.ZooKeeper.Ping(ctx) },
-		"etcd":       func() error { return etcdlock.Ping(ctx, c.Etcd) },
-		"MySQL":      func() error { return c.DB.WithContext(ctx).Exec("DO 0").Error },
+		"Redis":     func() error { return redislock.PingMaster(ctx, c.Redis) },
+		"ZooKeeper": func() error { return c.ZooKeeper.Ping(ctx) },
+		"etcd":      func() error { return etcdlock.Ping(ctx, c.Etcd) },
+		"MySQL":     func() error { return c.DB.WithContext(ctx).Exec("DO 0").Error },
 	}[server]
 	began := time.Now()
 	for err == nil && time.Since(began) < time.Second/2 {

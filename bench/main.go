@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 100, "number of clients that buy at the same time")
 	flag.DurationVar(&b.length, "length", 2*time.Second, "duration of a measurement")
 	only := flag.String("only", "",
-		"measure only these `PARTS`, separated by commas: service, locks, least, shop, questions, traces; or durability, waiters, which are not measured without it")
+		"measure only these `PARTS`, separated by commas: service, locks, least, shop, questions, traces, processors; or durability, waiters, which are not measured without it")
 	file := flag.String("o", "RESULTS.md", "also write the results to `FILE`, and each measurement to a .csv of that name; empty means no file")
 	flag.Parse()
 	if b.rounds < ratio.Fewest {
@@ -78,32 +78,31 @@ type bench struct {
 type part struct {
 	name    string
 	measure func(context.Context) error
+	apart   bool // it has a document of its own, so it is measured only by its name
 }
 
-// chosen returns the parts with the names in only, or all parts.
-func (b *bench) chosen(only string) ([]part, error) {
-	all := []part{
-		{"service", b.service},
-		{"locks", b.locks},
-		{"least", b.least},
-		{"shop", b.withoutLocks},
-		{"questions", b.questions},
-		{"traces", b.traces},
-		{"durability", b.durability}, // the last two have documents of their own
-		{"waiters", b.waiters},
-	}
-	if only == "" {
-		return all[:len(all)-2], nil
-	}
-	var parts []part
-	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(all, func(p part) bool { return p.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("-only %q: there is no part %q", only, name)
+// chosen returns the parts with the names in only, or all parts of RESULTS.md.
+func (b *bench) chosen(only string) (parts []part, err error) {
+	names := strings.Split(only, ",")
+	for _, p := range []part{
+		{"service", b.service, false},
+		{"locks", b.locks, false},
+		{"least", b.least, false},
+		{"shop", b.withoutLocks, false},
+		{"questions", b.questions, false},
+		{"traces", b.traces, false},
+		{"processors", b.processors, false},
+		{"durability", b.durability, true},
+		{"waiters", b.waiters, true},
+	} {
+		if slices.Contains(names, p.name) || only == "" && !p.apart {
+			parts = append(parts, p)
 		}
-		parts = append(parts, all[i])
 	}
-	return parts, nil
+	if only != "" && len(parts) != len(names) {
+		err = fmt.Errorf("-only %q: it has a name of no part", only)
+	}
+	return parts, err
 }
 
 // run starts a lab, makes the measurements, and writes the results.
@@ -145,6 +144,33 @@ func (b *bench) lab() rig.Config {
 		fmt.Fprintf(os.Stderr, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
 	}
 	return cfg
+}
+
+// deployment is a lab with a change of its configuration.
+type deployment struct {
+	name   string
+	change func(*rig.Config)
+}
+
+// deploy starts a lab for each deployment. end ends those that were started, also after an error.
+func (b *bench) deploy(ctx context.Context, all []deployment) (labs map[string]rig.Addresses, names []string, end func(), err error) {
+	var started []*rig.Rig
+	end = func() {
+		for _, lab := range started {
+			_ = lab.Close()
+		}
+	}
+	labs = map[string]rig.Addresses{}
+	for _, d := range all {
+		cfg := b.lab()
+		d.change(&cfg)
+		lab, err := rig.Start(ctx, cfg)
+		if err != nil {
+			return nil, nil, end, fmt.Errorf("%s: %w", d.name, err)
+		}
+		started, labs[d.name], names = append(started, lab), lab.Addresses(), append(names, d.name)
+	}
+	return labs, names, end, nil
 }
 
 func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }

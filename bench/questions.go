@@ -3,20 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/backend"
 	"oversell/lab/load"
 	"oversell/lab/rig"
 )
-
-// waiting lists the numbers of clients that wait at the same time.
-var waiting = []int{10, 100, 1000}
 
 // counted lists the strategies for which questions counts requests to the backend. In the first
 // row, a release notifies waiters. In the second, waiters poll or all wake up.
@@ -28,31 +21,23 @@ var counted = []string{
 // questions prints how many requests the lock's backend receives for each grant.
 func (b *bench) questions(ctx context.Context) error {
 	const sales = 200 // at least: the first requests of a replica also open connections
-	b.printf("## What a grant costs\n\nRequests to the lock's backend for each grant, through nginx, " +
-		"by the number of waiting clients.\n\n| strategy |")
-	for _, n := range waiting {
-		b.printf(" %d |", n)
-	}
-	b.printf("\n|---|---:|---:|---:|\n")
+	b.printf("## What a grant costs\n\nRequests to the lock's backend for each grant, through nginx, by the number of waiting clients.\n\n")
+	rows := [][]string{{"strategy", "10", "100", "1000"}}
 	for _, strategy := range counted {
-		requests := counter(zooKeeperPackets)
-		if strings.HasPrefix(strategy, "redis") {
-			requests = redisRequests
-		}
-		b.printf("| %s |", strategy)
-		for _, n := range waiting {
+		row := []string{strategy}
+		for _, n := range []int{10, 100, 1000} {
 			// A client that polls may not get the lock within the wait: then its request fails.
-			f, err := perGrant(ctx, b.at, requests, func() (figures, error) {
+			f, err := perGrant(ctx, b.at, backendOf(strategy), func() (figures, error) {
 				return send(ctx, b.at, load.Plan{Strategy: strategy, Clients: n, Loops: max(2, sales/n), Wait: 30 * time.Second})
 			})
 			if err != nil {
 				return fmt.Errorf("%s with %d waiters: %w", strategy, n, err)
 			}
-			b.printf(" %.1f |", f.each)
+			row = append(row, fmt.Sprintf("%.1f", f.each))
 		}
-		b.printf("\n")
+		rows = append(rows, row)
 	}
-	b.printf("\n")
+	b.rows(rows)
 	return nil
 }
 
@@ -76,50 +61,34 @@ func perGrant(
 	return f, err
 }
 
-// reads matches the number of reads from sockets in Redis's statistics. Redis reads once for each
-// command that is neither in a pipeline nor in a script. Its number of commands would also count those
-// inside scripts.
-var reads = regexp.MustCompile(`total_reads_processed:(\d+)`)
-
-func redisRequests(ctx context.Context, at rig.Addresses) (int64, error) {
-	return readsOf(ctx, at.Redis[:1])
-}
-
-func redlockRequests(ctx context.Context, at rig.Addresses) (int64, error) {
-	return readsOf(ctx, at.Redis)
-}
-
-func readsOf(ctx context.Context, urls []string) (sum int64, err error) {
-	for _, url := range urls {
-		options, err := redis.ParseURL(url)
-		if err != nil {
-			return 0, err
+// count adds the requests of some servers. Redis's reads are counted: it reads once for each command that is neither in
+// a pipeline nor in a script. Its number of commands would also count those inside scripts.
+func count(requests func(context.Context, string) (int64, error), servers func(rig.Addresses) []string) counter {
+	return func(ctx context.Context, at rig.Addresses) (sum int64, err error) {
+		for _, server := range servers(at) {
+			n, err := requests(ctx, server)
+			if err != nil {
+				return 0, err
+			}
+			sum += n
 		}
-		client := redis.NewClient(options)
-		text, err := client.Info(ctx, "stats").Result()
-		_ = client.Close()
-		found := reads.FindStringSubmatch(text)
-		if err != nil || found == nil {
-			return 0, fmt.Errorf("redis at %s has no number of reads: %w", options.Addr, err)
-		}
-		n, err := strconv.ParseInt(found[1], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
+		return sum, nil
 	}
-	return sum, nil
 }
 
-// mysqlQuestions counts all statements that MySQL has received, including those for the stock.
-func mysqlQuestions(ctx context.Context, at rig.Addresses) (int64, error) {
-	return backend.MySQLQuestions(ctx, at.MySQL)
-}
-
-func etcdMessages(ctx context.Context, at rig.Addresses) (int64, error) {
-	return backend.EtcdMessages(ctx, at.Etcd[0])
-}
-
-func zooKeeperPackets(ctx context.Context, at rig.Addresses) (int64, error) {
-	return backend.ZooKeeperPackets(ctx, at.Zookeeper[0])
+// backendOf returns the counter of the servers that a strategy needs most: those of its lock, or MySQL without one. All
+// statements that MySQL receives are counted, including those for the stock.
+func backendOf(strategy string) counter {
+	strategy = strings.TrimPrefix(strategy, "cohort-")
+	switch {
+	case strategy == "redlock":
+		return count(backend.RedisReads, func(at rig.Addresses) []string { return at.Redis })
+	case strings.HasPrefix(strategy, "redis"):
+		return count(backend.RedisReads, func(at rig.Addresses) []string { return at.Redis[:1] })
+	case strings.HasPrefix(strategy, "zk"):
+		return count(backend.ZooKeeperPackets, func(at rig.Addresses) []string { return at.Zookeeper })
+	case strategy == "etcd":
+		return count(backend.EtcdMessages, func(at rig.Addresses) []string { return at.Etcd })
+	}
+	return count(backend.MySQLQuestions, func(at rig.Addresses) []string { return []string{at.MySQL} })
 }

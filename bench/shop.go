@@ -24,17 +24,14 @@ var withoutLock = []string{
 	"version-naive", "version", "version-admitted",
 }
 
-// ratios lists the wanted ratios of our rate to the other rate.
-var ratios = []struct {
-	ours, other string
-	wanted      float64
-}{
-	{"atomic", both, 0.8},
-	{"combining", empty, 0.75},
-	{"combining", "atomic", 3},
-	{"redis-stock", empty, 0.65},
-	{"buckets", "for-update", 2},
-	{"version-admitted", "version-naive", 5},
+// wanted lists the wanted ratios of our rate to the other rate.
+var wanted = []comparison{
+	{"atomic", []string{both}, 0.8, 0},
+	{"combining", []string{empty}, 0.75, 0},
+	{"combining", []string{"atomic"}, 3, 0},
+	{"redis-stock", []string{empty}, 0.65, 0},
+	{"buckets", []string{"for-update"}, 2, 0},
+	{"version-admitted", []string{"version-naive"}, 5, 0},
 }
 
 // withoutLocks measures the candidates of withoutLock.
@@ -45,23 +42,14 @@ func (b *bench) withoutLocks(ctx context.Context) error {
 	}
 	b.printf("## The locks you did not need\n\n%d clients through nginx for %v each, in random order, %d rounds. "+
 		"Medians; in brackets their 95 %% intervals. Ratios in the same round.\n\n", b.clients, b.length, b.rounds)
-	b.printf("| strategy | sold /s | p50 ms | p99 ms | failed attempts per sale | failed |\n" +
-		"|---|---:|---:|---:|---:|---:|\n")
-	for _, name := range withoutLock {
-		m := measured[name]
-		b.printf("| %s | %s | %s | %s | %s | %s |\n", name, ranged(m, rate, 0), ranged(m, p50, 1), ranged(m, p99, 1),
-			ranged(m, retries, 1), ranged(m, failed, 0))
-	}
+	b.table("strategy", withoutLock, measured, median("sold /s", rate, 0), median("p50 ms", p50, 1), median("p99 ms", p99, 1),
+		median("failed attempts per sale", retries, 1), median("failed", failed, 0))
 	for i, f := range measured[update] {
 		f.Sold, f.DurationS = 1, 1/rate(f)+1/rate(measured[empty][i])
 		measured[both] = append(measured[both], f)
 	}
-	b.printf("\nWanted without HTTP: %d sales /s, the best published rate for one row that we know.\n"+
-		"\n| | against | times its rate | wanted |\n|---|---|---:|---:|\n", oneRow)
-	for _, r := range ratios {
-		b.printf("| %s | %s | %s | %.2f |\n", r.ours, r.other, times(measured[r.ours], measured[r.other], rate), r.wanted)
-	}
-	b.printf("\n")
+	b.printf("Wanted without HTTP: %d sales /s, the best published rate for one row that we know.\n\n", oneRow)
+	b.compare(wanted, measured)
 	return nil
 }
 

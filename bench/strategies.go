@@ -29,9 +29,9 @@ const (
 	session     = 10 * time.Second
 )
 
-// replicas is the number of instances of a strategy, each with connections of its own: to each other, they
+// instances is the number of instances of a strategy, each with connections of its own: to each other, they
 // are like the processes of as many replicas.
-const replicas = 3
+const instances = 3
 
 // strategyIDs has the strategies of the candidates that are named otherwise.
 var strategyIDs = map[string]string{serial: "mutex", unguarded: "none", update: "atomic", direct: "combining"}
@@ -100,20 +100,15 @@ func (b *bench) open(name string) (all []locks.Strategy, end func(), err error) 
 			stop()
 		}
 	}
-	n := replicas
+	n := instances
 	if name == serial {
 		n = 1
 	}
 	for range n {
-		clients, stop, err := connect(b.at)
-		ends = append(ends, stop)
+		clients, err := connect(b.at)
+		ends = append(ends, clients.Close)
 		if err != nil {
 			return nil, end, err
-		}
-		var strategy locks.Strategy
-		construct, ok := catalog.ConstructorOf(cmp.Or(strategyIDs[name], name))
-		if ok {
-			strategy = construct(clients)
 		}
 		if library, other := peers()[name]; other {
 			lock, stop, err := library(b.at)
@@ -121,52 +116,35 @@ func (b *bench) open(name string) (all []locks.Strategy, end func(), err error) 
 				return nil, end, err
 			}
 			ends = append(ends, stop)
-			strategy, ok = locks.Guard(lock, stock.NewLedger(clients.DB)), true
+			all = append(all, locks.Guard(lock, stock.NewLedger(clients.DB)))
+			continue
 		}
+		construct, ok := catalog.ConstructorOf(cmp.Or(strategyIDs[name], name))
 		if !ok {
 			return nil, end, fmt.Errorf("there is no strategy %q", name)
 		}
-		all = append(all, strategy)
+		all = append(all, construct(clients))
 	}
 	return all, end, nil
 }
 
-// connect connects to all servers with the settings of a replica. end closes what was opened, also after
-// an error.
-func connect(at rig.Addresses) (b catalog.Backends, end func(), err error) {
-	var ends []func()
-	end = func() {
-		for _, stop := range ends {
-			stop()
-		}
-	}
+// connect connects to all servers with the settings of a replica. Close the clients also after an error.
+func connect(at rig.Addresses) (b catalog.Backends, err error) {
 	b.Lease = lease
 	if b.DB, err = stock.Open(at.MySQL, connections); err != nil {
-		return b, end, err
+		return b, err
 	}
-	ends = append(ends, func() {
-		if pool, err := b.DB.DB(); err == nil {
-			_ = pool.Close()
-		}
-	})
-	for i, url := range at.Redis {
+	for _, url := range at.Redis {
 		client, err := redislock.Open(url, connections)
 		if err != nil {
-			return b, end, err
+			return b, err
 		}
-		ends = append(ends, func() { _ = client.Close() })
 		b.Redlock = append(b.Redlock, client)
-		if i == 0 {
-			b.Redis = client
-		}
 	}
+	b.Redis = b.Redlock[0]
 	if b.ZooKeeper, err = zklock.Open(at.Zookeeper, session); err != nil {
-		return b, end, err
+		return b, err
 	}
-	ends = append(ends, b.ZooKeeper.Close)
-	if b.Etcd, err = etcdlock.Open(at.Etcd); err != nil {
-		return b, end, err
-	}
-	ends = append(ends, func() { _ = b.Etcd.Close() })
-	return b, end, nil
+	b.Etcd, err = etcdlock.Open(at.Etcd)
+	return b, err
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"oversell/lab/load"
@@ -32,12 +30,8 @@ func (b *bench) waiters(ctx context.Context) error {
 			}
 			return b.forLength(ctx, b.at, p)
 		})
-		for _, replica := range b.at.Replicas {
-			if err == nil {
-				var mb float64
-				mb, err = resident(ctx, replica)
-				f.memory = max(f.memory, mb)
-			}
+		if err == nil {
+			f.memory, err = b.memory()
 		}
 		return f, err
 	})
@@ -50,43 +44,24 @@ func (b *bench) waiters(ctx context.Context) error {
 	g.table("p99 ms", g.timed(p99, 0))
 	g.table("MB resident of the largest replica", g.ranged(memory, 0))
 	g.table("requests to its backend per sale", g.ranged(each, 1))
-	g.table("failed requests in all", func(c candidate) string { return fmt.Sprint(sum(values(g.measured[c], failed))) })
+	g.table("failed requests in all", func(c candidate) string {
+		total := 0
+		for _, f := range g.measured[c] {
+			total += f.Errors
+		}
+		return fmt.Sprint(total)
+	})
 	g.printLoad()
 	return nil
 }
 
-func sum(all []float64) (total float64) {
-	for _, v := range all {
-		total += v
-	}
-	return total
-}
-
-// backendOf returns the counter of the servers that a strategy needs most: those of its lock, or MySQL without one.
-func backendOf(strategy string) counter {
-	switch {
-	case strategy == "redlock":
-		return redlockRequests
-	case strings.HasPrefix(strategy, "redis"):
-		return redisRequests
-	case slices.Contains([]string{"zk", "cohort-zk"}, strategy):
-		return zooKeeperPackets
-	case strategy == "etcd":
-		return etcdMessages
-	}
-	return mysqlQuestions
-}
-
 // restartReplicas returns when all replicas have restarted and nginx reaches them.
 func (b *bench) restartReplicas(ctx context.Context) error {
-	for _, s := range b.rig.Servers() {
-		if !strings.HasPrefix(s.Name(), "replica-") {
-			continue
-		}
-		if err := s.Stop(ctx); err != nil {
+	for _, replica := range b.replicas() {
+		if err := replica.Stop(ctx); err != nil {
 			return err
 		}
-		if err := s.Start(ctx); err != nil {
+		if err := replica.Start(ctx); err != nil {
 			return err
 		}
 	}
