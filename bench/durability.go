@@ -72,14 +72,17 @@ func (g grid) disk() string {
 
 // tutorial says where the locks have the tutorial's order of speed.
 func (g grid) tutorial() string {
-	var has []string
+	var has, lacks []string
 	for _, condition := range g.conditions {
 		if g.faster("redis", "zk", condition) && g.faster("zk", "db-row", condition) {
 			has = append(has, condition)
+		} else {
+			lacks = append(lacks, condition)
 		}
 	}
-	return "- The tutorial's order is cache, then ZooKeeper, then database: `redis`, `zk`, `db-row`. " +
-		"Columns that show it: " + cmp.Or(strings.Join(has, "; "), "none") + "."
+	list := func(names []string) string { return cmp.Or(strings.Join(names, "; "), "none") }
+	return fmt.Sprintf("- The tutorial's order is cache, then ZooKeeper, then database: `redis`, `zk`, `db-row`. "+
+		"Columns that show it: %s. Columns that do not: %s.", list(has), list(lacks))
 }
 
 // turned names the pairs of strategies of which the first is faster in memory, and the second on a slow disk.
