@@ -106,24 +106,13 @@ func mayRetry(op *history.Op) bool {
 
 // stockLeft returns the strategy's count and the row's, after redis-stock has copied its count.
 func stockLeft(ctx context.Context, replica api.Client, strategy string) (left, inRow int, err error) {
-	timeout, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		if left, err = replica.Count(ctx, strategy, flashProduct); err != nil {
-			return 0, 0, err
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		left, err = replica.Count(ctx, strategy, flashProduct)
+		if err == nil {
+			inRow, err = replica.Count(ctx, "none", flashProduct)
 		}
-		if inRow, err = replica.Count(ctx, "none", flashProduct); err != nil {
-			return 0, 0, err
-		}
-		if inRow == left || strategy != "redis-stock" {
-			return left, inRow, nil
-		}
-		select {
-		case <-timeout.Done():
-			return left, inRow, ctx.Err()
-		case <-poll.C:
+		if err != nil || inRow == left || strategy != "redis-stock" || time.Since(began) > 30*time.Second {
+			return left, inRow, err
 		}
 	}
 }

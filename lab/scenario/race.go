@@ -41,26 +41,17 @@ func race[A any](ctx context.Context, service Service, key string, guard Guard, 
 }
 
 // awaitPause waits until a request with the key is paused at the replica, or is answered.
-func awaitPause[A any](ctx context.Context, replica api.Client, key string, answer chan A) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+func awaitPause[A any](ctx context.Context, replica api.Client, key string, answer <-chan A) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no request was paused within a minute"))
 	defer cancel()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		select {
-		case a := <-answer:
-			answer <- a // race reads it at the end
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("no request was paused: %w", context.Cause(ctx))
-		case <-poll.C:
-		}
+	for ; len(answer) == 0; time.Sleep(2 * time.Millisecond) {
 		paused, err := replica.Paused(ctx)
-		if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || slices.ContainsFunc(paused, func(p api.Paused) bool { return p.Key == key }) {
 			return err
 		}
-		if slices.ContainsFunc(paused, func(p api.Paused) bool { return p.Key == key }) {
-			return nil
-		}
 	}
+	return nil
 }
