@@ -68,7 +68,7 @@ func openBackends(s settings) (*clients, error) {
 }
 
 func (c *clients) close() {
-	c.Backends.Close()
+	c.Close()
 	for _, db := range []*gorm.DB{c.resets, c.byHand} {
 		if pool, err := db.DB(); err == nil {
 			_ = pool.Close()

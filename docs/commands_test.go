@@ -138,7 +138,6 @@ func runners() map[string]runner {
 
 		"bin/oversell explore --go adapters/examples/schedules redsync --lost-replies 1": slow,
 
-
 		"bin/oversell contract -- python3 adapters/examples/lock.py":                   quick,
 		"bin/oversell judge --hazard pause,crash -- python3 adapters/examples/lock.py": quick,
 		"make adapters": slow, "bin/oversell judge -- bin/adapter-redsync": slow,
