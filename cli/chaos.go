@@ -1,16 +1,22 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
@@ -36,7 +42,8 @@ lock's grants and the progress are judged.
 
 A plan that fails is repeated and shortened. What remains is printed as numbered steps, with the
 command that repeats it. If the card of the strategy names the hazard, the finding is no news.
-Otherwise, the strategy gets no more plans.
+Otherwise, the strategy gets no more plans. A plan that does not fail again in 20 tries is kept, with
+its timeline, in the folder results/chaos.
 
 The table says how often each fault was injected, how often it had its effect, and in which phase of
 a request. About a fault that never landed, the run is inconclusive.
@@ -175,6 +182,9 @@ func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, ou
 				matrix.WriteEventLog(text, finding.Result, screen, language())
 			}
 			found = append(found, finding.Result)
+			if finding.Tries == 0 { // nothing else can show it again
+				err = errors.Join(err, f.keep(ctx, finding.Result, text))
+			}
 		}
 		switch {
 		case s.Contradicted():
@@ -191,6 +201,24 @@ func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, ou
 	}, out, errOut))
 	if err == nil && status > 0 {
 		err = &exit{status, nil}
+	}
+	return err
+}
+
+// unrepeated is the folder of the findings that did not repeat.
+const unrepeated = "results/chaos"
+
+// keep writes the timeline of a finding, and says where.
+func (f *chaosFlags) keep(ctx context.Context, r experiment.Result, text io.Writer) error {
+	path := filepath.Join(unrepeated, fmt.Sprintf("%s-%d.html", strings.NewReplacer(" ", "", ":", "-").Replace(r.Name()), r.Seed))
+	page, one := new(bytes.Buffer), []experiment.Result{r}
+	about := matrix.Now(ctx, map[string]string{"mysql": r.MySQL}, f.command)
+	err := errors.Join(matrix.WritePage(page, matrix.Summarise(one), one, about, language()), os.MkdirAll(unrepeated, 0o755))
+	if err == nil {
+		err = renameio.WriteFile(path, page.Bytes(), 0o644)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(text, api.Textf("The run of seed %d that did not repeat is kept, with its timeline: %s", "没有重现的那次运行（种子 %d）连同时间线保存在：%s", r.Seed, path).In(language()))
 	}
 	return err
 }

@@ -146,3 +146,33 @@ func TestFencedInRandomPlans(t *testing.T) {
 		t.Logf("%s: %d plans, never landed: %v", s.Subject.Name(), s.Plans, s.Missing)
 	}
 }
+
+// TestFindingsRepeat carries out plans that failed again, at most five times each: almost all fail in the same way.
+func TestFindingsRepeat(t *testing.T) {
+	rigtest.Nightly(t, "TestKnownPlans of ./lab/experiment")
+	const findings, most, enough = 50, 5, 45
+	bed, repeated, all := open(t), 0, 0
+	strategies := []string{"none", "mutex", "redis-setnx", "redis-lua", "redis-uuid", "redis", "redlock", "zk", "etcd", "db-row"}
+	for n := 0; all < findings; n++ {
+		s := subject(t, bed, strategies[n%len(strategies)], false)
+		plan := chaos.Draw(int64(n), bed.LockOf(s))
+		first := carryOut(t, bed, s, plan.String())
+		if !first.Verdict.Failed() {
+			continue
+		}
+		all++
+		again := false
+		for try := 0; try < most && !again; try++ {
+			d := carryOut(t, bed, s, first.Plan)
+			again = d.Verdict == first.Verdict && d.Invariant == first.Invariant
+		}
+		if again {
+			repeated++
+		} else {
+			t.Logf("%s never failed again: %s; %s", s.Name(), first.Plan, first.Why.EN)
+		}
+	}
+	if t.Logf("%d of %d findings repeat", repeated, all); repeated < enough {
+		t.Errorf("fewer than %d", enough)
+	}
+}
