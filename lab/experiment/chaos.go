@@ -129,8 +129,9 @@ func writesLate(p chaos.Plan) bool {
 func promises(c Card, p chaos.Plan, found Result) bool {
 	onServer := slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Do.OnServer() })
 	if found.Invariant == Progress {
-		last := found.Recording.Ops[len(found.Recording.Ops)-1]
-		return c.Lease && !onServer && last.Outcome != history.OK || c.Reentrant && slices.ContainsFunc(p, nested)
+		ops := found.Recording.Ops // none of a primitive
+		held := len(ops) > 0 && ops[len(ops)-1].Reason == history.NotAcquired
+		return c.Lease && !onServer && held || c.Reentrant && slices.ContainsFunc(p, nested)
 	}
 	return c.Lease && !c.Unchecked && !onServer && !writesLate(p) && !p.Has(chaos.Slow, chaos.Holds, chaos.Loses)
 }

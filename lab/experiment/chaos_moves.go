@@ -470,8 +470,14 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 	if c.subject.primitive != nil {
 		return c.lastByHand(ctx)
 	}
-	last = c.bed.buy(ctx, 1, c.subject, url.Values{"wait": {grantBound.String()}})
-	last.Client = chaos.Clients + 1
-	c.ops = append(c.ops, last)
-	return last, ctx.Err()
+	for began := time.Now(); ; {
+		last = c.bed.buy(ctx, 1, c.subject, url.Values{"wait": {grantBound.String()}})
+		last.Client = chaos.Clients + 1
+		c.ops = append(c.ops, last)
+		// A connection that a fault has broken may fail once more. Then nothing was sold.
+		again := last.Reason == string(api.Unavailable) && time.Since(began) < grantBound
+		if !again || sleep(ctx, 100*time.Millisecond) != nil {
+			return last, ctx.Err()
+		}
+	}
 }
