@@ -65,11 +65,11 @@ func TestSwarm(t *testing.T) {
 		case 1:
 			alone[kinds[0]]++
 		}
-		if len(kinds) > 4 { // of requests that overlap: two kinds of delays, a death and a fault of a server
+		if len(kinds) > 4 { // of requests that overlap: two kinds of delays, a death, and a fault of a server or the end of a lease
 			t.Errorf("seed %d has %v", seed, kinds)
 		}
 	}
-	if none < 100 || len(alone) != len(chaos.Faults()) {
+	if none < 50 || len(alone) != len(chaos.Faults()) {
 		t.Errorf("%d plans without a fault; alone: %v", none, alone)
 	}
 }

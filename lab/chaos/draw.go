@@ -100,9 +100,9 @@ func (d *drawing) overlap() {
 			ends[last] = Move{Do: Dies, Client: client}
 		}
 		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
-			d.plan = append(d.plan, Move{Do: Passes})
+			ends = append(d.leaseEnds(client, !d.plan.Has(Holds, HoldsRow)), ends...)
 		}
-		if len(servers) > 0 && d.IntN(8) == 0 {
+		if len(servers) > 0 && !d.isStruck() && d.IntN(8) == 0 {
 			d.plan = append(d.plan, d.detailed(Move{Do: servers[d.IntN(len(servers))]}))
 			servers = nil
 		}
@@ -115,6 +115,23 @@ func (d *drawing) overlap() {
 		d.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
 	}
 	d.plan = append(d.plan, ends...)
+}
+
+// leaseEnds adds that a lease ends: if it is renewed, because the process of its client is frozen or cut off. It returns
+// how this fault ends. A link that is not free has another fault.
+func (d *drawing) leaseEnds(client int, free bool) (ends Plan) {
+	ways := slices.DeleteFunc([]Verb{Freezes, Cut}, func(v Verb) bool { return !slices.Contains(d.Faults, v) || v == Cut && !free })
+	if !d.Expires && len(ways) > 0 && !d.isStruck() && d.IntN(3) > 0 {
+		way := ways[d.IntN(len(ways))]
+		d.plan, ends = append(d.plan, Move{Do: way, Client: client}), Plan{{Do: Heals, Of: way, Client: client}}
+	}
+	d.plan = append(d.plan, Move{Do: Passes})
+	return ends
+}
+
+// isStruck reports whether the plan has a fault that ends a lease. One is enough, so that it does not hide another.
+func (d *drawing) isStruck() bool {
+	return slices.ContainsFunc(d.plan, func(m Move) bool { return m.Do.OnServer() || m.Do == Freezes || m.Do == Cut })
 }
 
 // weigh draws how often each move comes, and which faults: none, one or two kinds.
