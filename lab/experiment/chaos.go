@@ -98,10 +98,9 @@ func explanationOf(v chaos.Verb) explanation {
 	}[v]
 }
 
-// late lists hazards that strike a holder after it has verified its lock, or a strategy that never verifies it.
-func late() []string {
-	return []string{"pause", "pause-at-read", "starved", "operator-at-write", "write-behind"}
-}
+// late lists hazards that strike a holder after it has verified its lock, or a strategy that never verifies it. A lock that
+// somebody deletes is not among them: a holder learns of that at its next renewal only.
+func late() []string { return []string{"pause", "pause-at-read", "starved"} }
 
 // writesLate reports whether a request may have been delayed after it had verified its lock: it stopped at its write, its
 // statement was held back, or its process was frozen while it ran.

@@ -26,7 +26,8 @@ func TestKnownPlans(t *testing.T) {
 		{"redis", latePause, true, api.Safe, "", ""},
 		{"redis", "A sells at writing, fails-over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
 		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
-		{"db-row", "B sells, B disconnect, restarts 1", false, api.Safe, "", ""}, // the next request of B may fail once
+		{"redlock", "B sells at read, C sells at read, deletes", false, api.Broken, Conservation, "operator-at-write"},
+		{"db-row", "B sells, B disconnect, restarts 1", false, api.Safe, "", ""},                             // the next request of B may fail once
 		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
 		{"redis", "A sells at read, A cut, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
 		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
