@@ -8,6 +8,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/history"
 	"oversell/lab/rig/rigtest"
 )
 
@@ -26,7 +27,6 @@ func TestKnownPlans(t *testing.T) {
 		{"redis", latePause, true, api.Safe, "", ""},
 		{"redis", "A sells at writing, fails-over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
 		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
-		{"redlock", "B sells at read, C sells at read, deletes", false, api.Broken, Conservation, "operator-at-write"},
 		{"db-row", "B sells, B disconnect, restarts 1", false, api.Safe, "", ""},                             // the next request of B may fail once
 		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
 		{"redis", "A sells at read, A cut, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
@@ -67,8 +67,41 @@ func TestPrimitivesInPlans(t *testing.T) {
 		{one, "A locks, B locks, A unlocks", api.Broken},
 	} {
 		d := carryOut(t, bed, tt.subject, tt.plan)
+		for again := 0; again < 5 && d.Plan != tt.plan; again++ { // on a slow machine, a client may still be locking
+			d = carryOut(t, bed, tt.subject, tt.plan)
+		}
 		if d.Verdict != tt.verdict || d.Plan != tt.plan {
 			t.Errorf("%s, %s: %s; %s; carried out: %s", tt.subject.Name(), tt.plan, d.Verdict, d.Why.EN, d.Plan)
+		}
+	}
+}
+
+// TestKnownHazard names hazards by the places at which a plan stops.
+func TestKnownHazard(t *testing.T) {
+	lock := Card{Card: api.Card{Locker: true, Lease: true, Safe: true, Scope: api.ScopeShared, Backends: []string{"mysql", "redis"}, Breaks: []api.Break{
+		{Hazard: api.Pause}, {Hazard: "operator-at-write"},
+	}}}
+	lost, stuck := Result{Invariant: Conservation}, Result{Invariant: Progress}
+	stuck.Recording.Ops = []history.Op{{Outcome: history.Refused, Reason: history.NotAcquired}}
+	for _, tt := range []struct {
+		plan   string
+		found  Result
+		hazard string
+		claim  Claim
+	}{
+		{"A sells at writing, A freezes, passes, B sells", lost, "pause-at-read", Breaks},
+		{"A sells at read, A freezes, passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
+		{"A sells at read, A starves, B sells", lost, "", Protects},
+		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
+		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
+		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
+	} {
+		p, err := chaos.Parse(tt.plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found); hazard != tt.hazard || claim != tt.claim {
+			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
 		}
 	}
 }
