@@ -213,7 +213,7 @@ func (f *chaosFlags) keep(ctx context.Context, r experiment.Result, text io.Writ
 	path := filepath.Join(unrepeated, fmt.Sprintf("%s-%d.html", strings.NewReplacer(" ", "", ":", "-").Replace(r.Name()), r.Seed))
 	page, one := new(bytes.Buffer), []experiment.Result{r}
 	about := matrix.Now(ctx, map[string]string{"mysql": r.MySQL}, f.command)
-	err := errors.Join(matrix.WritePage(page, matrix.Summarise(one), one, about, language()), os.MkdirAll(unrepeated, 0o755))
+	err := errors.Join(matrix.WritePage(page, matrix.Summarise(one), one, about, language()), os.MkdirAll(unrepeated, 0o750))
 	if err == nil {
 		err = renameio.WriteFile(path, page.Bytes(), 0o644)
 	}
