@@ -1,33 +1,23 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
-	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"oversell/locks/explore"
 )
 
-// Explore is Main for a program of one's own, with the command explore alone, for locks that are not strategies: those of
-// other libraries. See adapters/examples/schedules.
+// Explore runs the command explore in a program of one's own, for locks that are not strategies: those of other libraries.
+// It returns the exit status. See adapters/examples/schedules.
 func Explore(args []string, all ...explore.Lock) int {
-	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	logging.Disable() // go-redis prints the errors that it also returns
-	cmd := exploreCommand(all...)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(args)
-	return printError(os.Stderr, "oversell", cmd.ExecuteContext(ctx))
+	return Main("oversell", append([]string{"explore"}, args...), all...)
 }
 
 // checkName finds the strategy, or the lock that the program has handed over.
@@ -71,8 +61,9 @@ func (f *exploreFlags) build(cmd *cobra.Command, args []string) (err error) {
 	run := exec.CommandContext(cmd.Context(), program, args...) //nolint:gosec // the user's
 	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) } // it prints what it has found
-	if failed := (*exec.ExitError)(nil); errors.As(run.Run(), &failed) {
+	err = run.Run()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return &exit{failed.ExitCode(), nil}
 	}
-	return nil
+	return err
 }

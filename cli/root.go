@@ -17,6 +17,7 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
+	"oversell/locks/explore"
 )
 
 // version is the program's version, which the linker sets.
@@ -50,14 +51,15 @@ func ended(ctx context.Context, err error) error {
 
 // Main returns the exit status: 0 success, 1 failure, 2 bad command line, 130 Ctrl-C. The first
 // Ctrl-C asks the command to end. The second kills the program, and a reaper process cleans up.
-// program is the name by which the user started it, for the hints.
-func Main(program string, args []string) int {
+// program is the name by which the user started it, for the hints. foreign are locks that are not
+// strategies, which the command explore knows, too.
+func Main(program string, args []string, foreign ...explore.Lock) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	load.RaiseOpenFiles()
 	logging.Disable() // go-redis prints the errors that it also returns
-	root := rootCommand(program)
+	root := rootCommand(program, foreign...)
 	root.SetArgs(args)
 	out := &output{file: os.Stdout}
 	root.SetOut(out)
@@ -100,7 +102,7 @@ const noServers = `This command starts its own servers, and the Docker image has
 it runs and steps through strategies, and runs the scenarios. To break locks, run "make lab" or
 "oversell break" on a machine, without Docker.`
 
-func rootCommand(program string) *cobra.Command {
+func rootCommand(program string, foreign ...explore.Lock) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "oversell",
 		Short:         "A laboratory for distributed locks",
@@ -119,7 +121,7 @@ func rootCommand(program string) *cobra.Command {
 	root.SetHelpFunc(writeHelp)
 	root.SetUsageFunc(writeUsage)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(labCommand(), dashCommand(), runCommand(), compareCommand(), breakCommand(), chaosCommand(), stepCommand(), exploreCommand(), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
+	root.AddCommand(labCommand(), dashCommand(), runCommand(), compareCommand(), breakCommand(), chaosCommand(), stepCommand(), exploreCommand(foreign...), siteCommand(), exerciseCommand(), strategiesCommand(), serveCommand(), migrateCommand(), probeCommand(), reapCommand(), adapterCommand(), contractCommand(), judgeCommand(), gradeCommand(), workerCommand())
 	root.AddCommand(clientCommands()...)
 	root.AddCommand(settingsCommand())
 	root.InitDefaultCompletionCmd()
