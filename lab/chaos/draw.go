@@ -100,7 +100,7 @@ func (d *drawing) overlap() {
 			ends[last] = Move{Do: Dies, Client: client}
 		}
 		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
-			ends = append(d.leaseEnds(client, !d.plan.Has(Holds, HoldsRow)), ends...)
+			ends = append(d.leaseEnds(client), ends...)
 		}
 		if len(servers) > 0 && !d.isStruck() && d.IntN(8) == 0 {
 			d.plan = append(d.plan, d.detailed(Move{Do: servers[d.IntN(len(servers))]}))
@@ -118,9 +118,10 @@ func (d *drawing) overlap() {
 }
 
 // leaseEnds adds that a lease ends: if it is renewed, because the process of its client is frozen or cut off. It returns
-// how this fault ends. A link that is not free has another fault.
-func (d *drawing) leaseEnds(client int, free bool) (ends Plan) {
-	ways := slices.DeleteFunc([]Verb{Freezes, Cut}, func(v Verb) bool { return !slices.Contains(d.Faults, v) || v == Cut && !free })
+// how this fault ends. Only links without another fault can be cut.
+func (d *drawing) leaseEnds(client int) (ends Plan) {
+	held := d.plan.Has(Holds, HoldsRow)
+	ways := slices.DeleteFunc([]Verb{Freezes, Cut}, func(v Verb) bool { return !slices.Contains(d.Faults, v) || v == Cut && held })
 	if !d.Expires && len(ways) > 0 && !d.isStruck() && d.IntN(3) > 0 {
 		way := ways[d.IntN(len(ways))]
 		d.plan, ends = append(d.plan, Move{Do: way, Client: client}), Plan{{Do: Heals, Of: way, Client: client}}

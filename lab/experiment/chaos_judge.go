@@ -23,7 +23,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 	bed.rec.forget()
 	lost, c := bed.rec.lostEvents(), bed.conductor(s)
 	if p.Has(chaos.FailsOver) {
-		if err := c.lag(); err != nil {
+		if c.lagging, err = bed.cutReplication(); err != nil {
 			return d, err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 		return finding{api.Broken, Linearizability, linear.Why}
 	}
 	if harmless {
-		if found := cmp.Or(c.unexplained(rec), waitedInVain(p, rec.Ops)); found != nil {
+		if found := cmp.Or(c.unexplained(rec), waitedAtTry(p, rec.Ops)); found != nil {
 			return *found
 		}
 	}
@@ -144,9 +144,9 @@ func (c *conductor) unexplained(rec history.Recording) *finding {
 	return nil
 }
 
-// waitedInVain finds a request that must try once, and waited for the lock. The requests of a client are in the order of the
+// waitedAtTry finds a request that must try once, and waited for the lock. The requests of a client are in the order of the
 // plan.
-func waitedInVain(p chaos.Plan, ops []history.Op) *finding {
+func waitedAtTry(p chaos.Plan, ops []history.Op) *finding {
 	for _, m := range p {
 		if m.Do != chaos.Sells {
 			continue

@@ -33,7 +33,7 @@ type conductor struct {
 	hands    []*byHand // of a primitive
 	spans    []history.Span
 	coverage chaos.Coverage
-	lagging  *rig.Link     // to a replica of Redis that gets no writes
+	lagging  *rig.Link     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
 	healed   time.Duration // since the start of the recording, when all faults had ended
 }
 
@@ -68,14 +68,6 @@ func (bed *Testbed) conductor(s Subject) *conductor {
 		c.clients[i] = &buyer{on: i}
 	}
 	return c
-}
-
-// lag keeps all writes of the plan from the replica of Redis, which may take over.
-func (c *conductor) lag() (err error) {
-	if c.lagging, err = c.bed.Rig.Link("redis-1-replica", "redis-1"); err != nil {
-		return err
-	}
-	return c.lagging.Cut()
 }
 
 // do carries out one move. It skips a move that is impossible, such as to resume a request that has ended, and returns false:
@@ -212,7 +204,7 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	if b.gone && !m.Do.OnServer() || c.lasts(m.Do, m.Client) >= 0 || m.Do.OnLink() && !c.linksFree(m.Client) {
 		return false, nil
 	}
-	if failedOver := c.lasts(chaos.FailsOver, 0) >= 0; failedOver && m.Do.OnServer() || m.Do == chaos.FailsOver && !c.allLinksFree() {
+	if m.Do.OnServer() && c.failedOver() || m.Do == chaos.FailsOver && !c.allLinksFree() {
 		return false, nil
 	}
 	f, ok := c.faultOf(m)
@@ -247,9 +239,12 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 	return true, err
 }
 
+// failedOver reports whether the links lead to the replica of Redis.
+func (c *conductor) failedOver() bool { return c.lasts(chaos.FailsOver, 0) >= 0 }
+
 // linksFree reports whether the links of a client have no fault. A link has one at a time.
 func (c *conductor) linksFree(client int) bool {
-	return c.lasts(chaos.FailsOver, 0) < 0 && !c.clients[client].touched && !slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
+	return !c.failedOver() && !c.clients[client].touched && !slices.ContainsFunc(c.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
 }
 
 func (c *conductor) allLinksFree() bool {

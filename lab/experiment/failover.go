@@ -7,6 +7,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
+	"oversell/lab/rig"
 )
 
 // failover promotes a Redis replica that lacks the lock and the counter of fencing tokens. So the
@@ -42,13 +43,18 @@ func keyIsLost() api.Text {
 	return api.Text{EN: "the key is lost, and there are two holders", ZH: "键丢失，出现两个持锁者"}
 }
 
-// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
 func cutReplication(_ context.Context, r *round) error {
-	link, err := r.bed.Rig.Link("redis-1-replica", "redis-1")
-	if err != nil {
-		return err
+	_, err := r.bed.cutReplication()
+	return err
+}
+
+// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
+func (bed *Testbed) cutReplication() (*rig.Link, error) {
+	link, err := bed.Rig.Link("redis-1-replica", "redis-1")
+	if err == nil {
+		err = link.Cut()
 	}
-	return link.Cut()
+	return link, err
 }
 
 func failOver(ctx context.Context, r *round) (fault.Heal, error) {

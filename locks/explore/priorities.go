@@ -38,7 +38,7 @@ type actor struct {
 
 func actorOf(m move) actor {
 	switch m.kind {
-	case Begin, Deliver, Resume: // what a client does by itself
+	case Begin, Deliver, Statement, Resume: // what a client does by itself
 		return actor{Deliver, m.client}
 	}
 	return actor{m.kind, m.client}
