@@ -81,7 +81,9 @@ func (g *commandGate) Pipe(stub *toxics.ToxicStub) {
 				a.data = append(a.data, chunk.Data...)
 			}
 		}
-		g.forward(a, stub)
+		if !g.forward(a, stub) {
+			return
+		}
 		if a.ended && !a.held {
 			if g.seen() { // PostgreSQL undoes a command whose client is gone before its answer
 				select {
@@ -104,22 +106,26 @@ func (*commandGate) Cleanup(stub *toxics.ToxicStub) {
 	}
 }
 
-func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) {
+// forward returns false if it was interrupted.
+func (g *commandGate) forward(a *arriving, stub *toxics.ToxicStub) bool {
 	for !a.held && len(a.data) > 0 {
 		n, name := protocolOf(g.Server)(a.data)
 		if n == 0 && !a.ended {
-			return // the rest of the command follows
+			return true // the rest of the command follows
 		}
 		if n == 0 {
 			n = len(a.data)
 		}
 		if g.passes(name, a.data[:n]) {
-			stub.Output <- &stream.StreamChunk{Data: slices.Clone(a.data[:n])}
-			a.data = a.data[n:]
+			chunk := &stream.StreamChunk{Data: slices.Clone(a.data[:n])}
+			if a.data = a.data[n:]; !send(stub, chunk) {
+				return false
+			}
 		} else {
 			a.held = true
 		}
 	}
+	return true
 }
 
 func (g *commandGate) passes(name string, command []byte) bool {

@@ -76,3 +76,27 @@ func TestDeliveryWithoutClient(t *testing.T) {
 	case <-time.After(100 * time.Millisecond): // the connection shows that it has ended only in this time
 	}
 }
+
+// TestRemovalFromADeadConnection removes toxics that have data for a connection whose other end is gone: nothing reads them.
+func TestRemovalFromADeadConnection(t *testing.T) {
+	t.Parallel()
+	for name, toxic := range map[string]toxics.Toxic{"gate": &commandGate{Server: "redis-1", Nth: 2}, "loss": &loss{Gated: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			input := make(chan *stream.StreamChunk)
+			stub := toxics.NewToxicStub(input, make(chan *stream.StreamChunk))
+			if stateful, ok := toxic.(toxics.StatefulToxic); ok {
+				stub.State = stateful.NewState()
+			}
+			go stub.Run(&toxics.ToxicWrapper{Toxic: toxic, Toxicity: 1})
+			input <- &stream.StreamChunk{Data: []byte("*1\r\n$3\r\nDEL\r\n")}
+			removed := make(chan bool)
+			go func() { removed <- stub.InterruptToxic() }()
+			select {
+			case <-removed:
+			case <-time.After(time.Minute):
+				t.Error("the toxic cannot be removed")
+			}
+		})
+	}
+}

@@ -2,7 +2,9 @@ package rig
 
 import (
 	"sync/atomic"
+	"time"
 
+	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
@@ -80,8 +82,22 @@ func (l *loss) Pipe(stub *toxics.ToxicStub) {
 				drain(stub)
 				return
 			}
-			stub.Output <- chunk
+			if !send(stub, chunk) {
+				return
+			}
 		}
+	}
+}
+
+// send forwards data. It returns false if the toxic was interrupted meanwhile. The connection may have ended, and nothing
+// reads its data any more: then they are lost.
+func send(stub *toxics.ToxicStub, chunk *stream.StreamChunk) bool {
+	select {
+	case stub.Output <- chunk:
+		return true
+	case <-stub.Interrupt:
+		_ = stub.WriteOutput(chunk, 5*time.Second)
+		return false
 	}
 }
 
