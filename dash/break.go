@@ -107,6 +107,9 @@ func newBreaks(s *Server) *breaks {
 	return b
 }
 
+// allHazards returns the columns of the matrix.
+func allHazards() []experiment.Experiment { return append(experiment.All(), experiment.RandomPlans()) }
+
 // breakPage has the content of the page.
 type breakPage struct {
 	Hazards   []experiment.Experiment
@@ -118,7 +121,7 @@ type breakPage struct {
 }
 
 func (b *breaks) page(r *http.Request, groups []group) any {
-	p := breakPage{Hazards: experiment.All(), Groups: groups, Recorded: b.about, Databases: b.databases}
+	p := breakPage{Hazards: allHazards(), Groups: groups, Recorded: b.about, Databases: b.databases}
 	b.s.hub.Send("break", func() []hub.Message { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now; return nil })
 	return p
 }

@@ -18,6 +18,7 @@ type Campaign struct {
 	Subjects []Subject
 	Plan     chaos.Plan    // carried out on each subject, instead of drawn ones; may be nil
 	For      time.Duration // no plan begins later; 0 means one plan for each subject
+	Enough   int           // unless it is 0, a strategy gets no more plans after a failed one, or after so many in which each fault has landed
 	Seed     int64         // of the first plan; each plan has the next one
 	Adapter  string        // as Plan.Adapter
 }
@@ -33,8 +34,9 @@ type Survey struct {
 	// Missing are the faults that apply, and never landed.
 	Missing []chaos.Verb
 
-	known []Drawn  // the first plan of each hazard that the card names: shrunk at the end, as it is no news
-	named []string // these hazards
+	faults []chaos.Verb // that apply
+	known  []Drawn      // the first plan of each hazard that the card names: shrunk at the end, as it is no news
+	named  []string     // these hazards
 }
 
 // Finding is a plan that failed, after it was shrunk.
@@ -47,6 +49,19 @@ type Finding struct {
 // Contradicted reports whether the card does not name a finding that failed again. One that never did decides nothing.
 func (s *Survey) Contradicted() bool {
 	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries != 0 })
+}
+
+// About says whether the card names the finding.
+func (f Finding) About() api.Text {
+	switch {
+	case f.Named != "" && f.Claim == Breaks:
+		return api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
+	case f.Named != "" && f.Claim == Protects:
+		return api.Textf("This is the hazard %s. The card of %s does not say that it breaks it.", "这是危险 %s，%s 的卡片没有说会被它破坏。", f.Named, f.Strategy)
+	case f.Named != "":
+		return api.Textf("This is the hazard %s, about which the card of %s says nothing.", "这是危险 %s，%s 的卡片没有说明。", f.Named, f.Strategy)
+	}
+	return api.Textf("The card of %s names no such hazard.", "%s 的卡片没有提到这种危险。", f.Strategy)
 }
 
 // tries limits the repetitions of a plan that has failed once.
@@ -85,7 +100,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatche
 				return nil, fmt.Errorf("%s has no step %q; a request can stop at %q", s.Name(), m.At, steps)
 			}
 		}
-		all.all = append(all.all, &Survey{Subject: s, Coverage: chaos.Coverage{}})
+		all.all = append(all.all, &Survey{Subject: s, Coverage: chaos.Coverage{}, faults: beds[0].faultsFor(s.Card)})
 	}
 	errs := make([]error, len(beds))
 	var labs sync.WaitGroup
@@ -95,7 +110,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatche
 	labs.Wait()
 	for _, s := range all.all {
 		if c.Plan == nil && !s.Contradicted() { // else nobody asks what else would have been found
-			s.Missing = s.Coverage.Missing(beds[0].faultsFor(s.Subject.Card))
+			s.Missing = s.Coverage.Missing(s.faults)
 		}
 	}
 	return all.all, cmp.Or(errors.Join(errs...), ctx.Err())
@@ -140,7 +155,7 @@ func (c *campaign) next() (s *Survey, seed int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; !c.done(); c.at++ {
-		if s = c.all[c.at%len(c.all)]; !s.Contradicted() {
+		if s = c.all[c.at%len(c.all)]; c.wants(s) {
 			seed = c.Seed + int64(c.at/len(c.all))
 			c.at++
 			return s, seed
@@ -150,8 +165,13 @@ func (c *campaign) next() (s *Survey, seed int64) {
 }
 
 func (c *campaign) done() bool {
-	left := func(s *Survey) bool { return !s.Contradicted() }
-	return c.at >= len(c.all) && time.Since(c.began) >= c.For || !slices.ContainsFunc(c.all, left)
+	return c.at >= len(c.all) && time.Since(c.began) >= c.For || !slices.ContainsFunc(c.all, c.wants)
+}
+
+// wants reports whether a strategy gets another plan.
+func (c *campaign) wants(s *Survey) bool {
+	enough := c.Enough > 0 && (len(s.named) > 0 || s.Plans >= c.Enough && len(s.Coverage.Missing(s.faults)) == 0)
+	return !s.Contradicted() && !enough
 }
 
 // nextKnown takes a plan that is not shrunk yet, because its hazard is no news.

@@ -49,7 +49,8 @@ func TestKnownPlans(t *testing.T) {
 	}
 }
 
-// TestPrimitivesInPlans locks and unlocks by hand. A semaphore that claims one permit grants too many.
+// TestPrimitivesInPlans locks and unlocks by hand. A semaphore that claims one permit grants too many, and a latch
+// that claims a count of three opens after two.
 func TestPrimitivesInPlans(t *testing.T) {
 	bed := open(t)
 	one := PrimitiveSubject("semaphore:redis")
@@ -151,13 +152,6 @@ func TestCampaign(t *testing.T) {
 		t.Errorf("%d tries, %s %q, shrunk to %s", f.Tries, f.Verdict, f.Invariant, f.Moves)
 	}
 }
-
-type unwatched struct{}
-
-func (unwatched) Ran(*Survey, Drawn, time.Duration) {}
-func (unwatched) Failed(*Survey, int64, error)      {}
-func (unwatched) Shrinking(*Survey, chaos.Plan)     {}
-func (unwatched) Found(*Survey, Finding)            {}
 
 // TestFencedInRandomPlans draws plans for every lock with a fence, which it uses: no plan may lose an update, or grant a
 // lock that is held.

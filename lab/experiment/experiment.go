@@ -137,6 +137,9 @@ func Hazards() (names []string) {
 
 // Of returns the experiment of a hazard. ok is false if there is none.
 func Of(hazard string) (e Experiment, ok bool) {
+	if hazard == Chaos {
+		return RandomPlans(), true
+	}
 	i := slices.Index(Hazards(), hazard)
 	if i < 0 {
 		return Experiment{Hazard: hazard}, false

@@ -116,6 +116,8 @@ func (r Result) command(seed string) string {
 		return "oversell judge --chaos --plan '" + r.Plan + "' -- " + r.Adapter
 	case r.Plan != "":
 		return "oversell chaos " + r.Name() + " --plan '" + r.Plan + "'"
+	case r.Hazard == Chaos:
+		return "oversell chaos " + r.Name() + seed
 	case r.Adapter != "":
 		return "oversell judge --hazard " + r.Hazard + seed + " -- " + r.Adapter
 	default:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/chaos"
@@ -27,20 +26,11 @@ func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lan
 
 // about says whether the card names the hazard, and whether the plan failed again.
 func about(f experiment.Finding) api.Text {
-	text := api.Textf("The card of %[2]s names no such hazard.%[1]s", "%[2]s 的卡片没有提到这种危险。%[1]s", f.Named, f.Strategy)
-	switch {
-	case f.Named != "" && f.Claim == experiment.Breaks:
-		text = api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
-	case f.Named != "" && f.Claim == experiment.Protects:
-		text = api.Textf("This is the hazard %s. The card of %s does not say that it breaks it.", "这是危险 %s，%s 的卡片没有说会被它破坏。", f.Named, f.Strategy)
-	case f.Named != "":
-		text = api.Textf("This is the hazard %s, about which the card of %s says nothing.", "这是危险 %s，%s 的卡片没有说明。", f.Named, f.Strategy)
-	}
 	repeated := api.Textf("It failed again at try %d; of %d moves, these remain. Repeat it:", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。重复：", f.Tries, len(f.First))
 	if f.Tries == 0 {
 		repeated = api.Textf("It did not fail again. Try it:", "重复时没有再次失败。可以再试：")
 	}
-	return api.Joined(text, repeated)
+	return api.Joined(f.About(), repeated)
 }
 
 // SurveyTable has a row for each fault that applies to a strategy: how often it was injected, how often it had its
@@ -79,13 +69,5 @@ func SurveySentence(s *experiment.Survey) api.Text {
 	}
 	text := api.Textf("%s: %d plans, %d findings that the card does not name, %d that it names (%d more plans showed them again).",
 		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, s.Again)
-	if len(s.Missing) > 0 {
-		var names []string
-		for _, verb := range s.Missing {
-			names = append(names, string(verb))
-		}
-		missing := strings.Join(names, ", ")
-		text = api.Joined(text, api.Textf("Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", missing))
-	}
-	return text
+	return api.Joined(text, s.NeverLanded())
 }

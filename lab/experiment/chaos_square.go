@@ -1,0 +1,67 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+)
+
+// RandomPlans returns the hazard chaos of the page: random plans on each strategy, until one fails. It is not among All,
+// because another seed or a slower machine may find something else.
+func RandomPlans() Experiment {
+	return Experiment{
+		Hazard: Chaos, Fenced: true,
+		Title:   api.Text{EN: "random plans of moves and faults", ZH: "随机的动作与故障"},
+		Shows:   api.Text{EN: "the moves that are left of the plan that failed", ZH: "失败的计划缩短后剩下的动作"},
+		Applies: func(c Card) bool { return !c.onTrial() },
+		perform: func(ctx context.Context, r *round) ([]Result, error) {
+			all, err := Campaign{Subjects: r.subjects, For: 5 * time.Minute, Enough: 30, Seed: r.seed}.Conduct(ctx, []*Testbed{r.bed}, unwatched{})
+			results := make([]Result, len(all))
+			for i, s := range all {
+				results[i] = s.worst(r.seed)
+			}
+			return results, err
+		},
+	}
+}
+
+// unwatched ignores the progress of a campaign.
+type unwatched struct{}
+
+func (unwatched) Ran(*Survey, Drawn, time.Duration) {}
+func (unwatched) Failed(*Survey, int64, error)      {}
+func (unwatched) Shrinking(*Survey, chaos.Plan)     {}
+func (unwatched) Found(*Survey, Finding)            {}
+
+// worst returns the finding that the card does not name, or else one that it names. Without a finding, it says how many
+// plans held, and which faults never landed.
+func (s *Survey) worst(seed int64) Result {
+	r := Result{Hazard: Chaos, Strategy: s.Subject.Card.ID, Fenced: s.Subject.Fenced, Seed: seed, Verdict: api.Safe}
+	r.Why = api.Textf("None of %d plans failed.", "%d 个计划都没有失败。", s.Plans)
+	for _, f := range s.Findings {
+		if r.Plan == "" || f.Claim == Protects {
+			r = f.Result
+			r.Why = api.Joined(f.Why, f.About())
+		}
+		if f.Tries == 0 {
+			r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, api.Text{EN: "It did not fail again.", ZH: "重复时没有再次失败。"})
+		}
+	}
+	if r.Plan == "" && len(s.Missing) > 0 {
+		r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, s.NeverLanded())
+	}
+	return r
+}
+
+// NeverLanded names the faults that apply and never landed, if there are any.
+func (s *Survey) NeverLanded() api.Text {
+	if len(s.Missing) == 0 {
+		return api.Text{}
+	}
+	names := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Missing), " ", ", "), "[]")
+	return api.Textf("Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", names)
+}
