@@ -48,8 +48,8 @@ its timeline, in the folder results/chaos.
 The table says how often each fault was injected, how often it had its effect, and in which phase of
 a request. About a fault that never landed, the run is inconclusive.
 
-STRATEGY may also be semaphore:redis, semaphore:zk, read-write:redis or read-write:zk: clients lock
-and unlock such a primitive by hand.
+STRATEGY may also be semaphore:redis, semaphore:zk, read-write:redis, read-write:zk or latch:redis:
+clients lock and unlock such a primitive by hand.
 
 Exit status:
   0    every finding is a hazard that the strategy's card names

@@ -19,12 +19,25 @@ type Lock struct {
 	Expires bool       // its lease ends although its holder lives
 	Fenced  bool       // the row checks a fencing token, so its statements matter more
 	ByHand  bool       // it is locked and unlocked in two requests
+	Latch   bool       // it is a latch, which each client may count down
 	Leases  bool       // such a request may ask for a lease
 }
 
-// begin and end are what a client does first and last.
-func (l Lock) begin() Verb { return map[bool]Verb{false: Sells, true: Locks}[l.ByHand] }
-func (l Lock) end() Verb   { return map[bool]Verb{false: Resumes, true: Unlocks}[l.ByHand] }
+// begin is what a client does first.
+func (l Lock) begin() Verb {
+	switch {
+	case l.Latch:
+		return Awaits
+	case l.ByHand:
+		return Locks
+	}
+	return Sells
+}
+
+// end is what a client does last.
+func (l Lock) end() Verb {
+	return map[Verb]Verb{Sells: Resumes, Locks: Unlocks, Awaits: Counts}[l.begin()]
+}
 
 // drawing is a plan while it is drawn. It guesses the state of the requests and the lock, so that few moves are in
 // vain. A wrong guess does no harm: a move that is impossible is skipped.
@@ -57,7 +70,7 @@ func Draw(seed int64, lock Lock) Plan {
 		Lock: lock, Rand: rand.New(rand.NewPCG(uint64(seed), hash.Sum64())), //nolint:gosec // not a secret
 		lasting: map[Move]bool{}, used: map[Verb]int{}, holder: nobody,
 	}
-	if d.IntN(3) > 0 {
+	if !d.Latch && d.IntN(3) > 0 {
 		d.overlap()
 		return d.plan
 	}
@@ -163,7 +176,7 @@ func (d *drawing) next() Move {
 		case !r.running:
 			consider(Move{Do: d.begin(), Client: client}, often)
 			if d.ByHand {
-				consider(Move{Do: Unlocks, Client: client}, 1) // it holds nothing
+				consider(Move{Do: d.end(), Client: client}, map[bool]int{false: 1, true: often}[d.Latch]) // it holds nothing
 			}
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
 				consider(Move{Do: v, Client: client}, twice)
@@ -180,8 +193,8 @@ func (d *drawing) next() Move {
 			}
 		}
 	}
-	if d.holder != nobody || len(d.queue) > 0 {
-		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Jumps, FailsOver} {
+	if d.Latch || d.holder != nobody || len(d.queue) > 0 {
+		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver} {
 			consider(Move{Do: v}, twice)
 		}
 	}
@@ -214,11 +227,13 @@ func (d *drawing) detailed(m Move) Move {
 		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
 			m.At = later[d.IntN(len(later))]
 		}
+	case Awaits:
+		m.Try = d.IntN(6) == 0
 	case Locks:
 		m.Try, m.Many, m.Leased = d.IntN(6) == 0, d.IntN(2) == 0, d.Leases && d.IntN(3) == 0
 	case Holds, HoldsRow, Loses:
 		m.Nth = 1 + d.IntN(4)
-	case Crashes, Restarts, Jumps:
+	case Crashes, Restarts, Stalls, Jumps:
 		m.Nth = 1 + d.IntN(1+d.IntN(max(1, d.Servers))) // the first ones more often: a wrong lock may use no others
 	}
 	return m
@@ -240,6 +255,12 @@ func (d *drawing) guess(m Move) {
 			d.queue = append(d.queue, m.Client)
 		} else {
 			d.goesOn(m.Client)
+		}
+	case Awaits:
+		r.running = !m.Try
+	case Counts: // which may open the latch
+		for i := range d.requests {
+			d.requests[i].running = d.requests[i].running && d.used[Counts]%2 > 0
 		}
 	case Dies, Cancels:
 		d.queue = slices.DeleteFunc(d.queue, func(c int) bool { return c == m.Client })

@@ -21,6 +21,8 @@ const (
 	Passes  Verb = "passes"  // more than a lease passes
 	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
 	Unlocks Verb = "unlocks" // also what it does not hold
+	Awaits  Verb = "awaits"  // in place of Locks, for a latch: it sets the latch if it is open, and waits until it opens
+	Counts  Verb = "counts"  // it counts the latch down by one
 )
 
 // These moves inject a fault. Each fault but those that end by themselves is healed by Heals.
@@ -37,6 +39,7 @@ const (
 	Deletes    Verb = "deletes"    // an operator deletes the locks
 	Crashes    Verb = "crashes"    // the Nth server of the lock is killed, and started again
 	Restarts   Verb = "restarts"   // it is restarted
+	Stalls     Verb = "stalls"     // it answers nothing for half a lease, as with a slow disk
 	Jumps      Verb = "jumps"      // the clock of the Nth server jumps ahead by an hour
 	FailsOver  Verb = "fails-over" // a replica of Redis takes over, without what was written since the plan began
 	Heals      Verb = "heals"      // the fault Of of this client or server ends
@@ -44,12 +47,12 @@ const (
 
 // Faults returns the verbs of faults, in the order of tables.
 func Faults() []Verb {
-	return []Verb{Freezes, Starves, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Jumps, FailsOver}
+	return []Verb{Freezes, Starves, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver}
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
 func (v Verb) OnServer() bool {
-	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Jumps, FailsOver}, v)
+	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver}, v)
 }
 
 // OnLink reports whether a fault strikes the links from a client to the servers of the lock, or to the database.
@@ -145,7 +148,7 @@ func parseMove(words []string) (m Move, err error) {
 	if len(words) == 0 || m.Client < 0 {
 		return m, fmt.Errorf("it must be a client from A to %s and a verb, such as A sells", Name(Clients-1))
 	}
-	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals, Locks, Unlocks), m.Do) {
+	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals, Locks, Unlocks, Awaits, Counts), m.Do) {
 		return m, fmt.Errorf("there is no verb %q", words[0])
 	}
 	for words = words[1:]; len(words) > 0; words = words[1:] {

@@ -29,6 +29,8 @@ func sentences() map[Verb]api.Text {
 		Resumes:    {EN: "%[1]s goes on.", ZH: "%[1]s 继续。"},
 		Locks:      {EN: "%[1]s locks.", ZH: "%[1]s 加锁。"},
 		Unlocks:    {EN: "%[1]s unlocks.", ZH: "%[1]s 解锁。"},
+		Awaits:     {EN: "%[1]s awaits the latch, and sets it if it is open.", ZH: "%[1]s 等待闭锁打开；若已打开，先设置它。"},
+		Counts:     {EN: "%[1]s counts the latch down.", ZH: "%[1]s 把闭锁减一。"},
 		Cancels:    {EN: "%[1]s closes its connection.", ZH: "%[1]s 断开了连接。"},
 		Passes:     {EN: "More than a lease passes.%.0[1]s", ZH: "过了一个多租期。%.0[1]s"},
 		Freezes:    {EN: "The process of %[1]s is frozen.", ZH: "%[1]s 的进程被冻结。"},
@@ -43,6 +45,7 @@ func sentences() map[Verb]api.Text {
 		Deletes:    {EN: "An operator deletes the locks.%.0[1]s", ZH: "运维人员删除了锁。%.0[1]s"},
 		Crashes:    {EN: "Server %[2]d of the lock is killed, and started again.", ZH: "锁服务的第 %[2]d 台服务器被杀死并重新启动。"},
 		Restarts:   {EN: "Server %[2]d of the lock is restarted.", ZH: "锁服务的第 %[2]d 台服务器重启。"},
+		Stalls:     {EN: "Server %[2]d of the lock answers nothing for half a lease, as with a slow disk.", ZH: "锁服务的第 %[2]d 台服务器有半个租期没有应答，如同磁盘很慢。"},
 		Jumps:      {EN: "The clock of server %[2]d jumps ahead by an hour.", ZH: "第 %[2]d 台服务器的时钟快进一小时。"},
 		FailsOver:  {EN: "A replica of Redis takes over, without what was written since the first step.%.0[1]s", ZH: "Redis 的从节点接管，它没有第一步以来写入的数据。%.0[1]s"},
 	}

@@ -35,7 +35,8 @@ type LockOp struct {
 }
 
 // LockModel is what a lock promises: a mutex has one permit, a semaphore n. A read-write lock has AllPermits: a reader
-// takes one, and a writer takes all.
+// takes one, and a writer takes all. A latch has AllPermits, too: it takes one for each count, and a request that awaits it
+// takes all, and frees them at once.
 type LockModel struct {
 	Permits   int
 	Reentrant bool // an owner may enter again: what it holds does not keep it out

@@ -28,6 +28,7 @@ func TestLockModels(t *testing.T) {
 	fenced := check.LockModel{Permits: 1, Fenced: true, Reentrant: true}
 	shared := check.LockModel{Permits: check.AllPermits, Reentrant: true}
 	semaphore := check.LockModel{Permits: 2}
+	latch := check.LockModel{Permits: check.AllPermits}
 	const all = check.AllPermits
 	tests := []struct {
 		name  string
@@ -66,6 +67,9 @@ func TestLockModels(t *testing.T) {
 		{"one permit expires, and two are granted", semaphore, []check.LockOp{enter("A", 0, 1, 1, 0), enter("B", 0, 1, 1, 0), expire("A", 3), enter("C", 2, 4, 1, 0), enter("D", 2, 5, 1, 0), leave("B", 6, 7, 1), leave("C", 6, 7, 1), leave("D", 6, 7, 1)}, api.Broken},
 		{"one permit expires, and one is granted", semaphore, []check.LockOp{enter("A", 0, 1, 1, 0), enter("B", 0, 1, 1, 0), expire("A", 3), enter("C", 2, 4, 1, 0), leave("B", 6, 7, 1), leave("C", 6, 7, 1)}, api.Holds},
 		{"both permits of one request beside another", semaphore, []check.LockOp{enter("A", 0, 1, 1, 0), enter("B", 2, 3, 2, 0), leave("A", 4, 5, 1), leave("B", 4, 5, 2)}, api.Broken},
+		{"a latch of two opens", latch, []check.LockOp{enter("latch", 0, 1, 1, 0), enter("latch", 0, 1, 1, 0), leave("latch", 2, 3, 1), leave("latch", 4, 6, 1), enter("A", 1, 5, all, 0), leave("A", 1, 5, all)}, api.Holds},
+		{"a latch of two opens when it was counted down once", latch, []check.LockOp{enter("latch", 0, 1, 1, 0), enter("latch", 0, 1, 1, 0), leave("latch", 2, 3, 1), enter("A", 2, 5, all, 0), leave("A", 2, 5, all), leave("latch", 6, 7, 1)}, api.Broken},
+		{"a latch opens when its server has failed", latch, []check.LockOp{enter("latch", 0, 1, 1, 0), expire("latch", 2), enter("A", 2, 5, all, 0), leave("A", 2, 5, all)}, api.Holds},
 		{"nothing", mutex, nil, api.Holds},
 	}
 	for _, tt := range tests {

@@ -40,7 +40,7 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 	}
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
-		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, ByHand: s.primitive != nil, Leases: s.Card.uses("redis"),
+		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, ByHand: s.primitive != nil, Latch: s.primitive != nil && s.primitive.latch > 0, Leases: s.Card.uses("redis"),
 	}
 }
 
@@ -92,6 +92,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},
 		chaos.Crashes:    {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
 		chaos.Restarts:   {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
+		chaos.Stalls:     {losing: paused, stalling: []string{"late-answer", "missed-release"}},
 		chaos.Jumps:      {losing: []string{"clock-jump"}},
 		chaos.FailsOver:  {losing: lost, stalling: []string{"failover"}},
 		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},

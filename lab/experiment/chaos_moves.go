@@ -85,16 +85,22 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	case chaos.Heals:
 		return c.heal(ctx, m)
 	case chaos.Sells:
-		done = c.subject.primitive == nil && !b.running() && !b.stopped && !b.gone
+		done = c.begins(m.Do) && !b.running() && !b.stopped && !b.gone
 		if done {
 			err = c.sell(ctx, b, m)
 		}
-	case chaos.Locks:
-		if done = c.subject.primitive != nil && !b.running() && !b.gone && !b.hand.holds(); done {
+	case chaos.Awaits, chaos.Locks:
+		if done = c.begins(m.Do) && !b.running() && !b.gone && !b.hand.holds(); done {
 			err = c.lock(ctx, b, m)
 		}
+	case chaos.Counts:
+		if done = c.begins(chaos.Awaits) && !b.running() && !b.gone; done {
+			if err = c.count(ctx, b); err == nil && !b.running() && b.hand.answer.Left == 0 {
+				_ = c.awaitWoken(ctx, settled) // else their next moves would be impossible
+			}
+		}
 	case chaos.Unlocks:
-		if done = b.hand != nil && !b.running() && !b.gone; done {
+		if done = c.begins(chaos.Locks) && b.hand != nil && !b.running() && !b.gone; done {
 			err = c.unlock(ctx, b)
 		}
 	case chaos.Resumes:
@@ -111,6 +117,19 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 		return c.strike(ctx, m)
 	}
 	return done, err
+}
+
+// begins reports whether requests of the subject begin with this verb.
+func (c *conductor) begins(v chaos.Verb) bool {
+	p := c.subject.primitive
+	switch v {
+	case chaos.Awaits:
+		return p != nil && p.latch > 0
+	case chaos.Locks:
+		return p != nil && p.latch == 0
+	default:
+		return p == nil
+	}
 }
 
 func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
@@ -230,7 +249,7 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 		}
 	}
 	c.lasting = append(c.lasting, s)
-	if m.Do == chaos.Starves {
+	if m.Do == chaos.Starves || m.Do == chaos.Stalls {
 		err = sleep(ctx, Lease/2)
 	}
 	if !m.Do.Lasts() && m.Do != chaos.Loses {
@@ -360,7 +379,7 @@ func (c *conductor) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 		}
 		server := c.servers[max(0, m.Nth-1)]
 		return map[chaos.Verb]fault.Fault{
-			chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
+			chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Stalls: fault.Stop(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
 		}[m.Do], true
 	}
 	switch m.Do {
@@ -450,6 +469,11 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		return last, err
 	}
 	c.healed = c.bed.since()
+	if c.begins(chaos.Awaits) {
+		if last.Outcome, err = c.openLatch(ctx); err != nil {
+			return last, err
+		}
+	}
 	for _, b := range c.clients {
 		if b.ended == nil {
 			continue
@@ -462,7 +486,10 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		}
 		c.collect(b)
 	}
-	if c.subject.primitive != nil {
+	switch {
+	case c.begins(chaos.Awaits):
+		return last, nil
+	case c.begins(chaos.Locks):
 		return c.lastByHand(ctx)
 	}
 	for began := time.Now(); ; {

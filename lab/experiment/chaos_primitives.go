@@ -21,19 +21,23 @@ type primitive struct {
 	one, many     string // the routes that lock it, for one permit or to read, and for more
 	free, freeAll string // those that unlock
 	permits, more int    // in all, and those that many takes
+	latch         int    // what a latch is set to; 0 for other primitives
 }
 
 func primitives() map[string]primitive {
 	return map[string]primitive{
-		"semaphore":  {"semaphore/acquire?qty=1&", "semaphore/acquire?qty=2&", "semaphore/release?", "semaphore/release?", 3, 2},
-		"read-write": {"read/lock?", "write/lock?", "read/unlock?", "write/unlock?", check.AllPermits, check.AllPermits},
+		"semaphore":  {"semaphore/acquire?qty=1&", "semaphore/acquire?qty=2&", "semaphore/release?", "semaphore/release?", 3, 2, 0},
+		"read-write": {"read/lock?", "write/lock?", "read/unlock?", "write/unlock?", check.AllPermits, check.AllPermits, 0},
+		"latch":      {"latch?count=2&", "", "countdown?count=2&", "", check.AllPermits, 0, 2},
 	}
 }
 
 // Primitives returns the names of the primitives in random plans, such as semaphore:redis.
 func Primitives() (names []string) {
-	for name := range primitives() {
-		names = append(names, name+":redis", name+":zk")
+	for name, p := range primitives() {
+		if names = append(names, name+":redis"); p.latch == 0 {
+			names = append(names, name+":zk")
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -67,10 +71,16 @@ type byHand struct {
 	on         int
 	act        check.LockOp
 	failed     error
+	answer     struct {
+		Set  bool // it has set the latch
+		Left int  // the count of the latch
+	}
 }
 
-// holds reports whether the client holds what it has locked, as far as it knows.
-func (h *byHand) holds() bool { return h != nil && h.act.Act == check.Enter && h.failed == nil }
+// holds reports whether the client holds what it has locked, as far as it knows. Nobody holds a latch.
+func (h *byHand) holds() bool {
+	return h != nil && h.Do == chaos.Locks && h.act.Act == check.Enter && h.failed == nil
+}
 
 // lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
 func (c *conductor) lock(ctx context.Context, b *buyer, m chaos.Move) error {
@@ -79,6 +89,9 @@ func (c *conductor) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 	route := p.one
 	if m.Many {
 		route, h.act.Permits = p.many, p.more
+	}
+	if m.Do == chaos.Awaits { // the latch may open at the end of the plan only
+		query.Set("wait", "1m")
 	}
 	if m.Try {
 		query.Set("wait", "0s")
@@ -101,7 +114,9 @@ func (c *conductor) ask(ctx context.Context, b *buyer, h *byHand, route string, 
 	_, backend, _ := strings.Cut(c.subject.Card.ID, ":")
 	query.Set("backend", backend)
 	query.Set("name", c.subject.lockName())
-	query.Set("owner", h.act.Owner)
+	if c.subject.primitive.latch == 0 {
+		query.Set("owner", h.act.Owner)
+	}
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.hand, b.cancel, b.ended = h, cancel, make(chan struct{})
 	c.hands = append(c.hands, h)
@@ -110,7 +125,7 @@ func (c *conductor) ask(ctx context.Context, b *buyer, h *byHand, route string, 
 		defer close(ended)
 		defer cancel()
 		h.act.Call = c.bed.since()
-		h.failed = replica.Call(asking, http.MethodPost, "/test/"+route+query.Encode(), nil, nil)
+		h.failed = replica.Call(asking, http.MethodPost, "/test/"+route+query.Encode(), nil, &h.answer)
 		h.act.Return = c.bed.since()
 	}(b.ended)
 	select {
@@ -143,7 +158,7 @@ func (c *conductor) lastByHand(ctx context.Context) (op history.Op, err error) {
 		}
 	}
 	last := &buyer{on: 1}
-	err = errors.Join(err, c.lock(ctx, last, chaos.Move{Many: true}))
+	err = errors.Join(err, c.lock(ctx, last, chaos.Move{Do: chaos.Locks, Many: true}))
 	<-last.ended
 	if op.Outcome = history.OK; last.hand.failed != nil {
 		op.Outcome = history.Refused
@@ -195,12 +210,18 @@ func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []h
 
 // findByHand judges a plan on a primitive.
 func (c *conductor) findByHand(rec *history.Recording, last history.Op) finding {
-	acts, events := c.acts(*rec)
+	judged := c.acts
+	if c.subject.primitive.latch > 0 {
+		judged = c.latchActs
+	}
+	acts, events := judged(*rec)
 	rec.Events = events
 	got := check.LockModel{Permits: c.subject.primitive.permits}.Check(acts)
 	switch {
 	case got.Verdict == api.Broken:
 		return finding{api.Broken, MutualExclusion, got.Why}
+	case c.openedEarly(*rec):
+		return finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
 	case last.Outcome != history.OK:
 		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
 	}

@@ -55,6 +55,8 @@ func TestPrimitivesInPlans(t *testing.T) {
 	bed := open(t)
 	one := PrimitiveSubject("semaphore:redis")
 	one.primitive.permits = 1
+	three := PrimitiveSubject("latch:redis")
+	three.primitive.latch = 3
 	for _, tt := range []struct {
 		subject Subject
 		plan    string
@@ -66,6 +68,9 @@ func TestPrimitivesInPlans(t *testing.T) {
 		{PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A heals dies", api.Safe},
 		{PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, passes, A heals freezes, A unlocks", api.Safe},
 		{one, "A locks, B locks, A unlocks", api.Broken},
+		{PrimitiveSubject("latch:redis"), "A awaits, B awaits, C counts, C counts, A awaits, B counts", api.Safe},
+		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, restarts 1, A heals freezes", api.Safe},
+		{three, "A awaits, B counts, B counts", api.Broken},
 	} {
 		d := carryOut(t, bed, tt.subject, tt.plan)
 		for again := 0; again < 5 && d.Plan != tt.plan; again++ { // on a slow machine, a client may still be locking

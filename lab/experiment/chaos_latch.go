@@ -1,0 +1,105 @@
+package experiment
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/check"
+	"oversell/lab/history"
+)
+
+// latchOwner takes the permits of a latch that is set, and frees one when it is counted down: see check.LockModel.
+const latchOwner = "the latch"
+
+// count lets a client count the latch down.
+func (c *conductor) count(ctx context.Context, b *buyer) error {
+	h := &byHand{Move: chaos.Move{Do: chaos.Counts}, on: b.on, act: check.LockOp{Act: check.Leave, Owner: latchOwner, Permits: 1}}
+	return c.ask(ctx, b, h, c.subject.primitive.free, url.Values{})
+}
+
+// openLatch counts the latch down until it opens, and all requests that await it go on. A request that was delayed sets the
+// latch again. If a request still waits, and the latch is open, it was not woken.
+func (c *conductor) openLatch(ctx context.Context) (history.Outcome, error) {
+	waited, began := false, time.Now()
+	for time.Since(began) < 4*grantBound {
+		last := &buyer{on: 1}
+		if err := c.count(ctx, last); err != nil {
+			return history.Refused, err
+		}
+		<-last.ended
+		switch answer := last.hand.answer; {
+		case answer.Set && waited:
+			return history.Refused, nil
+		case last.hand.failed != nil || answer.Left > 0:
+			continue
+		}
+		waited = true
+		if c.awaitWoken(ctx, grantBound) == nil {
+			return history.OK, nil
+		}
+	}
+	return history.Refused, nil
+}
+
+// awaitWoken waits until no request awaits the latch.
+func (c *conductor) awaitWoken(ctx context.Context, limit time.Duration) error {
+	waits := func(b *buyer) bool { return b.running() && b.hand.Do == chaos.Awaits }
+	return within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(c.clients[:], waits) })
+}
+
+// latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
+// counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
+func (c *conductor) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+	step := func(h *byHand, s api.Step, at time.Duration) {
+		events = append(events, history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at})
+	}
+	for _, h := range c.hands {
+		if h.failed != nil {
+			if h.act.Act == check.Leave {
+				h.act.Return = check.Open
+				acts = append(acts, h.act)
+			}
+			continue
+		}
+		if h.answer.Set {
+			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: h.act.Call, Return: h.act.Return}
+			acts = append(acts, slices.Repeat([]check.LockOp{set}, c.subject.primitive.latch)...)
+		}
+		acts = append(acts, h.act)
+		if h.act.Act == check.Enter {
+			free := h.act
+			free.Act = check.Leave
+			acts = append(acts, free)
+			step(h, api.Asked, h.act.Call)
+			step(h, api.Granted, h.act.Return)
+			step(h, api.Released, h.act.Return)
+		}
+	}
+	for _, s := range rec.Spans {
+		if !strings.HasPrefix(s.Who, "replica-") {
+			acts = append(acts, check.LockOp{Act: check.Expire, Owner: latchOwner, Call: s.From, Return: check.Open})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b history.Event) int { return int(a.At - b.At) })
+	return acts, events
+}
+
+// openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
+// The model knows no order between the two acts of one request.
+func (c *conductor) openedEarly(rec history.Recording) bool {
+	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !strings.HasPrefix(s.Who, "replica-") })
+	return !gone && slices.ContainsFunc(c.hands, func(h *byHand) bool {
+		counted := 0
+		for _, other := range c.hands {
+			if other.Do == chaos.Counts && other.act.Call < h.act.Return && (other.failed != nil || other.act.Return > h.act.Call) {
+				counted++
+			}
+		}
+		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < c.subject.primitive.latch
+	})
+}
