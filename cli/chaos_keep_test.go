@@ -21,7 +21,7 @@ func TestChaosKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, path, _ := strings.Cut(strings.TrimSpace(out.String()), "timeline: ")
-	if page, err := os.ReadFile(path); err != nil || path != "results/chaos/semaphore-redis-7.html" || !strings.Contains(string(page), "A sells") {
+	if page, err := os.ReadFile(path); err != nil || path != "results/chaos/semaphore-redis-7.html" || !strings.Contains(string(page), "<li>A begins a sale.</li>") {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

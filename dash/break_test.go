@@ -142,6 +142,8 @@ func TestBreakPages(t *testing.T) {
 		"/dash/break/pause/redis":             {200, "Start a lab with: oversell lab"},
 		"/dash/break/pause/redis?fenced=true": {200, "redis with a fencing token"},
 		"/dash/break/failover/none":           {200, "does not apply"},
+		"/dash/break?q=chaos":                 {200, "random plans of moves and faults"},
+		"/dash/break/chaos/redis":             {200, "Start a lab with: oversell lab"},
 		"/dash/break/flood/redis":             {404, "does not exist"},
 		"/dash/break/pause/hope":              {404, "does not exist"},
 		"/dash/learn/hope":                    {404, "does not exist"},

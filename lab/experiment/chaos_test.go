@@ -82,6 +82,35 @@ func TestPrimitivesInPlans(t *testing.T) {
 	}
 }
 
+// TestRandomPlans runs the hazard of the page, which ends at the first plan that fails.
+func TestRandomPlans(t *testing.T) {
+	bed := open(t)
+	results, err := RandomPlans().carryOut(t.Context(), bed, []Subject{subject(t, bed, "none", false)}, 1)
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	r := results[0]
+	if r.Verdict != api.Broken || !strings.Contains(r.Why.EN, "race, which breaks none, as its card says") || strings.Count(r.Plan, ",") > 3 {
+		t.Errorf("%s: %s; %s", r.Verdict, r.Plan, r.Why.EN)
+	}
+}
+
+// TestWithoutFinding says what plans have shown that found nothing.
+func TestWithoutFinding(t *testing.T) {
+	s := Survey{Plans: 30}
+	if r := s.worst(1); r.Verdict != api.Safe || r.Why.EN != "None of 30 plans failed." || r.Command() != "oversell chaos " {
+		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
+	}
+	s.Missing = []chaos.Verb{chaos.Cut, chaos.Dies}
+	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "cut, dies") {
+		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
+	}
+	s.Findings = []Finding{{Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "A sells"}}}}
+	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "not fail again") {
+		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
+	}
+}
+
 // TestKnownHazard names hazards by the places at which a plan stops.
 func TestKnownHazard(t *testing.T) {
 	lock := Card{Card: api.Card{Locker: true, Lease: true, Safe: true, Scope: api.ScopeShared, Backends: []string{"mysql", "redis"}, Breaks: []api.Break{
