@@ -64,8 +64,8 @@ func TestBreakGrid(t *testing.T) {
 		t.Errorf("on a wide screen the matrix ends at %v x %v", g.Right, g.Bottom)
 	}
 
-	// The last check box of the filter is before the grid, and a link.
-	do(t, tab, focus(`#hide`), keys(kb.Tab, kb.Tab))
+	// The last check box of the filter is before the grid, and two links.
+	do(t, tab, focus(`#hide`), keys(kb.Tab, kb.Tab, kb.Tab))
 	for _, step := range []struct{ key, at, cell string }{
 		{"", "race.none", "none, race: two requests in one process"},
 		{kb.ArrowRight, "replica-race.none", "replica-race"},
