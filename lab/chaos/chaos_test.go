@@ -75,7 +75,7 @@ func TestSwarm(t *testing.T) {
 }
 
 func TestParseRejects(t *testing.T) {
-	for _, text := range []string{"", "A", "D sells", "A flies", "A sells soon", "A heals", "A holds 0", "A sells at"} {
+	for _, text := range []string{"", "A", "E sells", "D freezes", "D sells at read", "A flies", "A sells soon", "A heals", "A holds 0", "A sells at"} {
 		if p, err := chaos.Parse(text); err == nil {
 			t.Errorf("%q was read as %s", text, p)
 		}

@@ -119,6 +119,11 @@ func (d *drawing) overlap() {
 			d.plan = append(d.plan, d.detailed(Move{Do: servers[d.IntN(len(servers))]}))
 			servers = nil
 		}
+		if client == 0 && d.IntN(5) == 0 { // another request in the same process
+			if d.plan = append(d.plan, d.detailed(Move{Do: d.begin(), Client: guest})); d.ByHand {
+				ends = append(ends, Move{Do: d.end(), Client: guest})
+			}
+		}
 		if len(ends) > 0 && d.IntN(3) == 0 { // before the next request begins
 			i := d.IntN(len(ends))
 			d.plan, ends = append(d.plan, ends[i]), slices.Delete(ends, i, i+1)
@@ -170,7 +175,8 @@ func (d *drawing) next() Move {
 	}
 	const often, twice = 100, 2
 	for client, r := range d.requests {
-		gone := d.lasting[Move{Do: Heals, Of: Freezes, Client: client}] || d.lasting[Move{Do: Heals, Of: Dies, Client: client}]
+		process := Replica(client)
+		gone := d.lasting[Move{Do: Heals, Of: Freezes, Client: process}] || d.lasting[Move{Do: Heals, Of: Dies, Client: process}]
 		switch {
 		case gone:
 		case !r.running:
@@ -179,7 +185,9 @@ func (d *drawing) next() Move {
 				consider(Move{Do: d.end(), Client: client}, map[bool]int{false: 1, true: often}[d.Latch]) // it holds nothing
 			}
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
-				consider(Move{Do: v, Client: client}, twice)
+				if client != guest {
+					consider(Move{Do: v, Client: client}, twice)
+				}
 			}
 		default:
 			if r.stopped {
@@ -187,7 +195,7 @@ func (d *drawing) next() Move {
 			}
 			consider(Move{Do: Cancels, Client: client}, twice)
 			for _, v := range Faults() {
-				if !v.OnServer() {
+				if !v.OnServer() && client != guest {
 					consider(Move{Do: v, Client: client}, twice)
 				}
 			}
@@ -219,7 +227,7 @@ func (d *drawing) next() Move {
 func (d *drawing) detailed(m Move) Move {
 	switch m.Do {
 	case Sells:
-		if d.IntN(4) > 0 {
+		if d.IntN(4) > 0 && m.Client != guest {
 			m.At = d.Steps[d.IntN(len(d.Steps))]
 		}
 		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(map[bool]int{false: 12, true: 4}[d.Nests]) == 0
@@ -264,7 +272,9 @@ func (d *drawing) guess(m Move) {
 		}
 	case Dies, Cancels:
 		d.queue = slices.DeleteFunc(d.queue, func(c int) bool { return c == m.Client })
-		r.running = m.Do == Cancels && r.stopped
+		if r.running = m.Do == Cancels && r.stopped; m.Do == Dies && m.Client == Replica(guest) {
+			d.requests[guest].running = false
+		}
 	case Passes, Deletes, Crashes, Restarts, Jumps, FailsOver:
 		if m.Do != Passes || d.Expires || len(d.lasting) > 0 {
 			d.holder = nobody

@@ -81,10 +81,16 @@ type Move struct {
 // Plan is a list of moves. At its end, all faults are healed, all requests go on, and one more client must buy.
 type Plan []Move
 
-const letters = "ABC"
+const letters = "ABCD"
 
-// Clients is the number of clients of a plan: as many as a lab has replicas, one for each.
+// Clients is the number of clients of a plan. A, B and C have a replica each, and D sends its requests to that of A.
 const Clients = len(letters)
+
+// guest is the client D, whose process is that of A. No fault is drawn for it, and it stops nowhere.
+const guest = Clients - 1
+
+// Replica returns the number of the replica to which a client sends its requests, from 0.
+func Replica(client int) int { return client % guest }
 
 // Name returns the letter of a client.
 func Name(client int) string { return letters[client : client+1] }
@@ -171,6 +177,9 @@ func parseMove(words []string) (m Move, err error) {
 				return m, fmt.Errorf("the word %q is unknown", word)
 			}
 		}
+	}
+	if m.Client == guest && (m.At != "" || slices.Contains(append(Faults(), Heals), m.Do)) {
+		return m, fmt.Errorf("%s shares the process of %s: it stops at no step, and no fault strikes it alone", Name(guest), Name(Replica(guest)))
 	}
 	if m.Do == Heals && m.Of == "" {
 		return m, errors.New("it must name a fault to heal")

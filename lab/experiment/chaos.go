@@ -112,7 +112,8 @@ func writesLate(p chaos.Plan) bool {
 		case chaos.Sells, chaos.Resumes:
 			at[m.Client] = m.At
 		case chaos.Freezes, chaos.Starves:
-			if s := at[m.Client]; s != api.Granted && s != api.Read {
+			shared := slices.ContainsFunc(p, func(other chaos.Move) bool { return chaos.Replica(other.Client) != other.Client })
+			if s := at[m.Client]; s != api.Granted && s != api.Read || shared {
 				return true
 			}
 		}

@@ -184,19 +184,22 @@ func (c *conductor) longestIdle(rec history.Recording) (longest time.Duration) {
 }
 
 // latestWake returns the longest time from a release to the next grant, if a request waited all that time. A request
-// that a failpoint stopped before its grant does not count.
+// that a failpoint stopped before its grant does not count, nor does one that was granted before the step released of the
+// last holder: then nobody knows when the lock was free.
 func (c *conductor) latestWake(rec history.Recording) (latest time.Duration) {
-	asked, released := map[string]time.Duration{}, time.Duration(-1)
+	asked, released, holders := map[string]time.Duration{}, time.Duration(-1), map[string]bool{}
 	for _, e := range rec.Events {
 		switch api.Step(e.Step) {
 		case api.Asked:
 			asked[e.Owner] = e.At
 		case api.Released:
 			released = e.At
+			delete(holders, e.Owner)
 		case api.Granted:
-			if since, waits := asked[e.Owner]; waits && released >= 0 && !c.delayed[e.Owner] {
+			if since, waits := asked[e.Owner]; waits && released >= 0 && !c.delayed[e.Owner] && len(holders) == 0 {
 				latest = max(latest, e.At-max(released, since))
 			}
+			holders[e.Owner] = true
 		}
 	}
 	return latest

@@ -37,9 +37,10 @@ type conductor struct {
 	healed   time.Duration // since the start of the recording, when all faults had ended
 }
 
-// buyer is a client, whose requests go to a replica of its own.
+// buyer is a client, whose requests go to one replica.
 type buyer struct {
-	on      int
+	client  int // from 0
+	on      int // the number of its replica
 	owner   string // of its request, as soon as the request has taken a step
 	stopped bool
 	gone    bool // the process of its replica is frozen or dead
@@ -65,7 +66,7 @@ type struck struct {
 func (bed *Testbed) conductor(s Subject) *conductor {
 	c := &conductor{bed: bed, subject: s, servers: bed.lockServers(s.Card), seen: map[string]bool{}, delayed: map[string]bool{}, coverage: chaos.Coverage{}}
 	for i := range c.clients {
-		c.clients[i] = &buyer{on: i}
+		c.clients[i] = &buyer{client: i, on: chaos.Replica(i)}
 	}
 	return c
 }
@@ -85,26 +86,26 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	case chaos.Heals:
 		return c.heal(ctx, m)
 	case chaos.Sells:
-		done = c.begins(m.Do) && !b.running() && !b.stopped && !b.gone
+		done = c.begins(m.Do) && !b.running() && !b.stopped && !c.gone(b)
 		if done {
 			err = c.sell(ctx, b, m)
 		}
 	case chaos.Awaits, chaos.Locks:
-		if done = c.begins(m.Do) && !b.running() && !b.gone && !b.hand.holds(); done {
+		if done = c.begins(m.Do) && !b.running() && !c.gone(b) && !b.hand.holds(); done {
 			err = c.lock(ctx, b, m)
 		}
 	case chaos.Counts:
-		if done = c.begins(chaos.Awaits) && !b.running() && !b.gone; done {
+		if done = c.begins(chaos.Awaits) && !b.running() && !c.gone(b); done {
 			if err = c.count(ctx, b); err == nil && !b.running() && b.hand.answer.Left == 0 {
 				_ = c.awaitWoken(ctx, settled) // else their next moves would be impossible
 			}
 		}
 	case chaos.Unlocks:
-		if done = c.begins(chaos.Locks) && b.hand != nil && !b.running() && !b.gone; done {
+		if done = c.begins(chaos.Locks) && b.hand != nil && !b.running() && !c.gone(b); done {
 			err = c.unlock(ctx, b)
 		}
 	case chaos.Resumes:
-		done = b.stopped && !b.gone
+		done = b.stopped && !c.gone(b)
 		if done {
 			err = c.resume(ctx, b, m.At)
 		}
@@ -118,6 +119,9 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	}
 	return done, err
 }
+
+// gone reports whether the process of a client is frozen or dead.
+func (c *conductor) gone(b *buyer) bool { return c.clients[b.on].gone }
 
 // begins reports whether requests of the subject begin with this verb.
 func (c *conductor) begins(v chaos.Verb) bool {
@@ -136,9 +140,10 @@ func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
 
 func (c *conductor) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 	c.collect(b)
-	replica := c.bed.replica(b.on)
-	if err := replica.ResumeAll(ctx); err != nil { // an earlier request has not reached its step
-		return err
+	if b.client == b.on { // a request in the same process may have stopped
+		if err := c.bed.replica(b.on).ResumeAll(ctx); err != nil { // an earlier request has not reached its step
+			return err
+		}
 	}
 	if m.At != "" {
 		if err := c.bed.stop(ctx, b.on, c.subject, string(m.At)); err != nil {
@@ -158,7 +163,7 @@ func (c *conductor) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 		defer close(ended)
 		defer cancel()
 		b.op = c.bed.buy(asking, b.on, c.subject, params)
-		b.op.Client = b.on + 1
+		b.op.Client = b.client + 1
 	}(b.ended)
 	return c.settle(ctx, b)
 }
@@ -201,7 +206,8 @@ func (c *conductor) settle(ctx context.Context, b *buyer) error {
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(paused, func(p api.Paused) bool { return p.Key == c.subject.key() }); i >= 0 {
+		own := func(p api.Paused) bool { return p.Key == c.subject.key() && (p.Owner == b.owner || !c.seen[p.Owner]) }
+		if i := slices.IndexFunc(paused, own); i >= 0 {
 			b.owner, b.stopped = paused[i].Owner, true
 			c.seen[b.owner] = true
 			c.delayed[b.owner] = c.delayed[b.owner] || chaos.PhaseAfter(paused[i].Step) == chaos.Wait
@@ -220,7 +226,7 @@ func (c *conductor) settle(ctx context.Context, b *buyer) error {
 // strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
 func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	b := c.clients[m.Client]
-	if b.gone && !m.Do.OnServer() || c.lasts(m.Do, m.Client) >= 0 || m.Do.OnLink() && !c.linksFree(m.Client) {
+	if c.gone(b) && !m.Do.OnServer() || c.lasts(m.Do, m.Client) >= 0 || m.Do.OnLink() && !c.linksFree(m.Client) {
 		return false, nil
 	}
 	if m.Do.OnServer() && c.failedOver() || m.Do == chaos.FailsOver && !c.allLinksFree() {
@@ -304,7 +310,7 @@ func (c *conductor) heal(ctx context.Context, m chaos.Move) (done bool, err erro
 		return false, nil
 	}
 	err = c.end(ctx, c.lasting[i])
-	if b := c.clients[m.Client]; err == nil && b.running() && !b.gone && !b.stopped {
+	if b := c.clients[m.Client]; err == nil && b.running() && !c.gone(b) && !b.stopped {
 		err = c.settle(ctx, b)
 	}
 	return true, err
@@ -452,12 +458,12 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 	for len(c.lasting) > 0 {
 		err = errors.Join(err, c.end(ctx, c.lasting[len(c.lasting)-1]))
 	}
-	for i, b := range c.clients {
+	for _, b := range c.clients {
 		if b.touched {
-			err = errors.Join(err, restore(append(c.links(name(i), chaos.Holds), c.links(name(i), chaos.HoldsRow)...))(ctx)) // else a gate would stay
+			err = errors.Join(err, restore(append(c.links(name(b.on), chaos.Holds), c.links(name(b.on), chaos.HoldsRow)...))(ctx)) // else a gate would stay
 		}
-		replica := c.bed.replica(i)
-		ready := eventually(ctx, name(i)+" is ready", func() bool { return replica.Ready(ctx) == nil })
+		replica := c.bed.replica(b.on)
+		ready := eventually(ctx, name(b.on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 		b.stopped = false
 	}

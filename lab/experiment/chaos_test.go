@@ -71,6 +71,7 @@ func TestPrimitivesInPlans(t *testing.T) {
 		{PrimitiveSubject("latch:redis"), "A awaits, B awaits, C counts, C counts, A awaits, B counts", api.Safe},
 		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, restarts 1, A heals freezes", api.Safe},
 		{three, "A awaits, B counts, B counts", api.Broken},
+		{PrimitiveSubject("read-write:zk"), "A locks many, D locks try, A unlocks, D locks", api.Safe},
 	} {
 		d := carryOut(t, bed, tt.subject, tt.plan)
 		for again := 0; again < 5 && d.Plan != tt.plan; again++ { // on a slow machine, a client may still be locking
@@ -92,6 +93,22 @@ func TestRandomPlans(t *testing.T) {
 	r := results[0]
 	if r.Verdict != api.Broken || !strings.Contains(r.Why.EN, "race, which breaks none, as its card says") || strings.Count(r.Plan, ",") > 3 {
 		t.Errorf("%s: %s; %s", r.Verdict, r.Plan, r.Why.EN)
+	}
+}
+
+// TestLatestWake measures how long a waiter was not woken. A grant that is recorded before the release says nothing.
+func TestLatestWake(t *testing.T) {
+	at := func(owner string, step api.Step, s time.Duration) history.Event {
+		return history.Event{Owner: owner, Step: string(step), At: s * time.Second}
+	}
+	first := []history.Event{at("A", api.Asked, 0), at("A", api.Granted, 0), at("A", api.Released, 1), at("B", api.Asked, 1), at("B", api.Granted, 1), at("C", api.Asked, 2)}
+	for want, last := range map[time.Duration][]history.Event{
+		3 * time.Second: {at("B", api.Released, 6), at("C", api.Granted, 9)},
+		0:               {at("C", api.Granted, 9), at("B", api.Released, 9)},
+	} {
+		if got := new(conductor).latestWake(history.Recording{Events: slices.Concat(first, last)}); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
 	}
 }
 
