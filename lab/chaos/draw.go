@@ -90,7 +90,7 @@ func (d *drawing) overlap() {
 	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
 	others := []Verb{Holds, Holds, HoldsRow}
 	if d.Fenced {
-		others = append(others, HoldsRow, HoldsRow)
+		others = []Verb{Holds, HoldsRow, HoldsRow, HoldsRow}
 	}
 	for _, v := range others {
 		if slices.Contains(d.Faults, v) {
@@ -99,9 +99,15 @@ func (d *drawing) overlap() {
 	}
 	servers := slices.DeleteFunc(slices.Clone(d.Faults), func(v Verb) bool { return !v.OnServer() })
 	var ends Plan
+	ended := false // the lease of a holder
 	for client := range 2 + min(1, d.IntN(3)) {
 		sale := d.detailed(Move{Do: d.begin(), Client: client})
-		if way := ways[d.IntN(len(ways))]; way != d.begin() {
+		switch way := ways[d.IntN(len(ways))]; {
+		case d.Fenced && client == 0 && d.IntN(2) == 0: // only a write after the end of its lease meets the fence
+			sale.At = api.Writing
+		case ended && d.IntN(2) == 0: // the next holder sells before the first one goes on
+			sale.At = ""
+		case way != d.begin():
 			sale.At = ""
 			d.plan = append(d.plan, d.detailed(Move{Do: way, Client: client}))
 			ends = append(ends, Move{Do: Heals, Of: way, Client: client})
@@ -112,7 +118,8 @@ func (d *drawing) overlap() {
 		if last := len(ends) - 1; last >= 0 && slices.Contains(d.Faults, Dies) && d.IntN(6) == 0 {
 			ends[last] = Move{Do: Dies, Client: client}
 		}
-		if d.plan = append(d.plan, sale); d.IntN(2+client) == 0 { // most often, the first lease ends
+		d.plan = append(d.plan, sale)
+		if ended = d.IntN(2+client) == 0 || d.Fenced && client == 0; ended { // most often, the first lease ends
 			ends = append(d.leaseEnds(client), ends...)
 		}
 		if len(servers) > 0 && !d.isStruck() && d.IntN(8) == 0 {
@@ -239,8 +246,10 @@ func (d *drawing) detailed(m Move) Move {
 		m.Try = d.IntN(6) == 0
 	case Locks:
 		m.Try, m.Many, m.Leased = d.IntN(6) == 0, d.IntN(2) == 0, d.Leases && d.IntN(3) == 0
-	case Holds, HoldsRow, Loses:
+	case Holds, Loses:
 		m.Nth = 1 + d.IntN(4)
+	case HoldsRow: // of a sale's few statements
+		m.Nth = 1 + d.IntN(3)
 	case Crashes, Restarts, Stalls, Jumps:
 		m.Nth = 1 + d.IntN(1+d.IntN(max(1, d.Servers))) // the first ones more often: a wrong lock may use no others
 	}
