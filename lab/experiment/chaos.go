@@ -164,7 +164,8 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
 		candidates = slices.DeleteFunc(candidates, func(hazard string) bool { return slices.Contains(late(), hazard) })
 	}
-	promised := doubles || promises(s.Card, p, found)
+	// A fence protects from every lost update.
+	promised := doubles || s.Fenced && !stalls || promises(s.Card, p, found)
 	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)

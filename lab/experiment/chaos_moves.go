@@ -39,8 +39,8 @@ type conductor struct {
 
 // buyer is a client, whose requests go to one replica.
 type buyer struct {
-	client  int // from 0
-	on      int // the number of its replica
+	client  int    // from 0
+	on      int    // the number of its replica
 	owner   string // of its request, as soon as the request has taken a step
 	stopped bool
 	gone    bool // the process of its replica is frozen or dead

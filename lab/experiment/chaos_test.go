@@ -144,6 +144,7 @@ func TestKnownHazard(t *testing.T) {
 		{"A sells at writing, A freezes, passes, B sells", lost, "pause-at-read", Breaks},
 		{"A sells at read, A freezes, passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
 		{"A sells at read, A starves, B sells", lost, "", Protects},
+		{"A sells at writing, A cut, passes, B sells", lost, "cutoff", Silent},
 		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
 		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
@@ -154,6 +155,10 @@ func TestKnownHazard(t *testing.T) {
 		}
 		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
+		}
+		_, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found)
+		if fence := tt.found.Invariant == Conservation; fence && claim != Protects { // no hazard explains it
+			t.Errorf("%s, fenced: %q", tt.plan, claim)
 		}
 	}
 }
