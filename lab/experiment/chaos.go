@@ -161,6 +161,9 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 	if !stalls && !s.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
+	if !stalls && !doubles && p.Has(chaos.Passes) && writesLate(p) { // a lease that ends by any fault
+		candidates = append(candidates, late()...)
+	}
 	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
 		candidates = slices.DeleteFunc(candidates, func(hazard string) bool { return slices.Contains(late(), hazard) })
 	}

@@ -144,7 +144,7 @@ func TestKnownHazard(t *testing.T) {
 		{"A sells at writing, A freezes, passes, B sells", lost, "pause-at-read", Breaks},
 		{"A sells at read, A freezes, passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
 		{"A sells at read, A starves, B sells", lost, "", Protects},
-		{"A sells at writing, A cut, passes, B sells", lost, "cutoff", Silent},
+		{"A sells at writing, A cut, passes, B sells", lost, "pause", Breaks},
 		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
 		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
