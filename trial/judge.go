@@ -141,10 +141,10 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 	if err != nil {
 		return v, err
 	}
-	if v.results, err = store.WithRecordings(); err != nil {
+	if v.Runs, err = store.WithRecordings(); err != nil {
 		return v, err
 	}
-	v.Matrix = matrix.Summarise(v.results)
+	v.Matrix = matrix.Summarise(v.Runs)
 	v.Totals = totalsOf(v.Matrix, v.Contract)
 	return v, nil
 }

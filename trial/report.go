@@ -1,12 +1,12 @@
 package trial
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/api"
 	"oversell/lab/experiment"
@@ -14,7 +14,6 @@ import (
 	"oversell/locks/adapter"
 	"oversell/view/matrix"
 	"oversell/view/report"
-	"oversell/view/terminal"
 )
 
 // Report has all that a trial found about one lock.
@@ -29,7 +28,8 @@ type Report struct {
 	Load     []measure.Result `json:"load,omitempty"` // of the lock, and of the strategy redis beside it
 	matrix.Matrix
 
-	results []experiment.Result // with their recordings
+	// Runs are those behind the verdicts, with their recordings: all, or one for each hazard that did harm.
+	Runs []experiment.Result `json:"-"`
 }
 
 // Totals counts the hazards of a matrix, and the checks of a contract.
@@ -123,7 +123,7 @@ func (v Report) LoadSentence() string {
 
 // Repetitions returns the command that repeats each run that contradicts a claim.
 func (v Report) Repetitions() (lines []string) {
-	for _, r := range v.results {
+	for _, r := range v.Runs {
 		if !r.Agrees() {
 			lines = append(lines, "Repeat "+r.Hazard+": "+r.Repeat())
 		}
@@ -142,59 +142,87 @@ func (v Report) WritePage(w io.Writer, lang string) error {
 			contract += fmt.Sprintf(" %s: %s", o.Check, o.Failed)
 		}
 	}
-	return matrix.WritePage(w, v.Matrix, v.results, matrix.About{
+	return matrix.WritePage(w, matrix.Summarise(v.Runs), v.Runs, matrix.About{
 		Date: v.Date, Machine: v.Machine, Versions: v.Versions, Command: v.Command,
 		Contract: contract, Load: v.LoadSentence(),
 	}, lang)
+}
+
+// WriteMarkdown writes the verdicts as a document.
+func (v Report) WriteMarkdown(w io.Writer) error {
+	out, h := bufio.NewWriter(w), v.Hello
+	_, _ = fmt.Fprintf(out, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n\n", plain(h.Library), plain(h.Version), plain(h.Language),
+		v.Date, v.Machine, v.Versions, v.Command, v)
+	if words := v.LoadSentence(); words != "" {
+		_, _ = fmt.Fprintf(out, "The load: %s.\n\n", words)
+	}
+	v.WriteFindings(out)
+	return out.Flush()
+}
+
+// WriteFindings writes a Markdown list: the checks that failed, the hazards that did harm, and those that were survived.
+func (v Report) WriteFindings(w io.Writer) {
+	for _, o := range v.Contract {
+		if found := cmp.Or(o.Failed, o.Inconclusive); found != "" {
+			_, _ = fmt.Fprintf(w, "- contract, `%s`: expected: %s. Found: %s.\n", o.Check, o.Claimed, strings.TrimSuffix(plain(found), "."))
+		}
+	}
+	var survived []string
+	for _, row := range v.Rows {
+		for _, hazard := range v.Hazards {
+			s, ok := row.Summaries[hazard]
+			name := "`" + hazard + "`"
+			if row.Fenced {
+				name += " with the fence"
+			}
+			switch {
+			case s.Claim != experiment.Silent && s.Agrees:
+				name += " (as the lock claims)"
+			case s.Claim != experiment.Silent:
+				name += " (the lock claims otherwise)"
+			}
+			switch {
+			case ok && s.Failed+s.Inconclusive > 0:
+				_, _ = fmt.Fprintf(w, "- %s %s: %s\n", s.Verdict.Sign(), name, v.sentence(row, hazard, s))
+			case ok:
+				survived = append(survived, name)
+			}
+		}
+	}
+	if len(survived) > 0 {
+		_, _ = fmt.Fprintf(w, "- %s %s: %s in each run.\n", api.Safe.Sign(), strings.Join(survived, ", "), api.Safe)
+	}
+	_, lock, _ := strings.Cut(v.Command, " -- ")
+	if v.Totals.Hazards > 0 {
+		_, _ = fmt.Fprintf(w, "\nTo repeat a hazard: `%soversell judge --hazard HAZARD -- %s`.\n", v.folder(), lock)
+	} else {
+		_, _ = fmt.Fprintf(w, "\n%s Repeat it: `%soversell contract -- %s`.\n", v, v.folder(), lock)
+	}
+}
+
+// folder returns the folder of the program that put the lock on trial, as its command names it.
+func (v Report) folder() string {
+	folder, _, _ := strings.Cut(v.Command, "oversell ")
+	return folder
+}
+
+// sentence describes the verdict on a hazard, and has the command that repeats it.
+func (v Report) sentence(row matrix.Row, hazard string, s matrix.Summary) string {
+	why, command := s.Why.EN, s.Command
+	for _, r := range v.Typical(v.Runs) {
+		if r.Hazard == hazard && r.Fenced == row.Fenced {
+			why, command = matrix.Cause(r, "en"), r.Repeat()
+		}
+	}
+	times := fmt.Sprintf("in %d of %d runs", cmp.Or(s.Failed, s.Inconclusive), s.Runs)
+	if s.Failed > 0 && s.Inconclusive > 0 {
+		times += fmt.Sprintf(", inconclusive in %d", s.Inconclusive)
+	}
+	return fmt.Sprintf("%s %s. %s `%s%s`", s.Verdict, times, plain(why), v.folder(), command)
 }
 
 // plain keeps a text of the program on trial a text: one line without markup.
 func plain(words string) string {
 	words = strings.ReplaceAll(words, "\n", " ")
 	return regexp.MustCompile("[\\\\`<*_[#]").ReplaceAllString(words, `\$0`)
-}
-
-// WriteMarkdown writes a table of the checks, and one of the hazards.
-func (v Report) WriteMarkdown(w io.Writer) error {
-	h := v.Hello
-	_, err := fmt.Fprintf(w, "# %s %s\n\n%s. %s; %s; %s. `%s`\n\n%s\n\n%s\n", plain(h.Library), plain(h.Version), plain(h.Language),
-		v.Date, v.Machine, v.Versions, v.Command, v, v.Contract.table())
-	if words := v.LoadSentence(); err == nil && words != "" {
-		_, err = fmt.Fprintf(w, "\nThe load: %s.\n", words)
-	}
-	if err == nil && len(v.Rows) > 0 {
-		_, err = fmt.Fprintf(w, "\n%s\n", v.table())
-	}
-	return err
-}
-
-// table returns a Markdown table of the checks.
-func (c Contract) table() string {
-	rows := [][]string{{"check", "result", "claim, and what was found instead"}}
-	words := map[api.Verdict]string{api.Safe: "passed", api.Broken: "**failed**", api.Inconclusive: "inconclusive"}
-	for _, o := range c {
-		line := CheckLine(o)
-		rows = append(rows, []string{o.Check, words[line.Verdict], plain(line.Text)})
-	}
-	return terminal.Markdown(text.AlignDefault, rows...)
-}
-
-// table returns a Markdown table of the hazards.
-func (v Report) table() string {
-	rows := [][]string{{"hazard", "verdict", "claim", "runs that failed", "why", "command"}}
-	for _, row := range v.Rows {
-		for _, hazard := range v.Hazards {
-			s, ok := row.Summaries[hazard]
-			if !ok {
-				continue
-			}
-			name := hazard
-			if row.Fenced {
-				name += " --fenced"
-			}
-			failed := fmt.Sprintf("%d of %d", s.Failed, s.Runs)
-			rows = append(rows, []string{name, string(s.Verdict), string(s.Claim), failed, plain(s.Why.EN), "`" + s.Command + "`"})
-		}
-	}
-	return terminal.Markdown(text.AlignDefault, rows...)
 }

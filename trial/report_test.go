@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
 	"oversell/trial"
@@ -17,7 +18,7 @@ func TestMarkdown(t *testing.T) {
 		Hello:    adapter.Hello{Library: "*x*\n# y", Version: "1"},
 		Contract: trial.Contract{{Check: "keys", Claimed: "the claim"}, {Check: "fence", Claimed: "a rise", Failed: "a|b\n`c`"}},
 		Matrix: matrix.Matrix{Hazards: []string{"pause"}, Rows: []matrix.Row{{
-			Fenced: true, Summaries: map[string]matrix.Summary{"pause": {Verdict: "safe", Runs: 2, Command: "x | y"}},
+			Fenced: true, Summaries: map[string]matrix.Summary{"pause": {Verdict: "broken", Runs: 2, Failed: 1, Why: api.Text{EN: "<b>"}, Command: "x | y"}},
 		}}},
 	}
 	var out strings.Builder
@@ -26,10 +27,8 @@ func TestMarkdown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# \\*x\\* \\# y 1\n",
-		"1 of 2 checks of the contract failed.\n\n| check |",
-		"| keys | passed | the claim |\n",
-		"| fence | **failed** | the lock claims: a rise. The check found: a\\|b \\`c\\` |\n",
-		"| pause --fenced | safe |  | 0 of 2 |  | `x \\| y` |\n",
+		"1 of 2 checks of the contract failed.\n\n- contract, `fence`: expected: a rise. Found: a|b \\`c\\`.\n",
+		"- ✗ `pause` with the fence: broken in 1 of 2 runs. \\<b> `x | y`\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())

@@ -18,11 +18,10 @@ import (
 	"oversell/view/report"
 )
 
-// judgedLibrary has the verdicts on a library, and a run for each hazard that broke its lock.
+// judgedLibrary has the verdicts on a library, with a run for each hazard that broke its lock.
 type judgedLibrary struct {
 	trial.Library
 	trial.Report
-	runs []experiment.Result
 }
 
 // judgedLibraries reads what make libraries has stored, sorted by servers, language and id.
@@ -40,11 +39,8 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if j.runs, err = experiment.RecordedRuns(compressed); err != nil {
+		if j.Runs, err = experiment.RecordedRuns(compressed); err != nil {
 			return nil, err
-		}
-		for i := range j.Rows {
-			j.Rows[i].Strategy = j.ID
 		}
 		all = append(all, j)
 	}
@@ -143,9 +139,11 @@ func writeLibraryDocuments() error {
 	all, err := judgedLibraries()
 	for _, j := range all {
 		err = errors.Join(err, report.WriteFile(j.File(".md"), func(w io.Writer) error {
-			out := bufio.NewWriter(w)
-			j.write(out)
-			return out.Flush()
+			_, err := fmt.Fprintf(w, "# %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n"+
+				"[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n",
+				j.ID, strings.TrimSpace(j.Hello.Library+" "+j.Hello.Version), j.Hello.Document, j.Date, j.Machine, j.Versions)
+			j.WriteFindings(w)
+			return err
 		}))
 	}
 	return err
@@ -163,71 +161,6 @@ func (j judgedLibrary) seeds() (least int) {
 	return least
 }
 
-// write prints the document of the library.
-func (j judgedLibrary) write(out io.Writer) {
-	h := j.Hello
-	_, _ = fmt.Fprintf(out, "# %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n", j.ID,
-		strings.TrimSpace(h.Library+" "+h.Version), h.Document, j.Date, j.Machine, j.Versions)
-	_, _ = fmt.Fprint(out, "[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n")
-	for _, o := range j.Contract {
-		if found := cmp.Or(o.Failed, o.Inconclusive); found != "" {
-			_, _ = fmt.Fprintf(out, "- contract, `%s`: expected: %s. Found: %s.\n",
-				o.Check, o.Claimed, strings.TrimSuffix(oneLine(found), "."))
-		}
-	}
-	var survived []string
-	for _, row := range j.Rows {
-		for _, hazard := range j.Hazards {
-			s, ok := row.Summaries[hazard]
-			name := "`" + hazard + "`"
-			if row.Fenced {
-				name += " with the fence"
-			}
-			switch {
-			case s.Claim != experiment.Silent && s.Agrees:
-				name += " (as the lock claims)"
-			case s.Claim != experiment.Silent:
-				name += " (the lock claims otherwise)"
-			}
-			switch {
-			case ok && s.Failed+s.Inconclusive > 0:
-				_, _ = fmt.Fprintf(out, "- %s %s: %s\n", s.Verdict.Sign(), name, j.sentence(row, hazard, s))
-			case ok:
-				survived = append(survived, name)
-			}
-		}
-	}
-	if len(survived) > 0 {
-		_, _ = fmt.Fprintf(out, "- %s %s: %s in each run.\n", api.Safe.Sign(), strings.Join(survived, ", "), api.Safe)
-	}
-	if j.Totals.Hazards > 0 {
-		_, _ = fmt.Fprintf(out, "\nTo repeat a hazard: `bin/oversell judge --hazard HAZARD -- %s`.\n", j.command())
-	} else {
-		_, _ = fmt.Fprintf(out, "\n%s Repeat it: `bin/oversell contract -- %s`.\n", j.Report, j.command())
-	}
-}
-
-// command returns the command of the adapter.
-func (j judgedLibrary) command() string {
-	_, command, _ := strings.Cut(j.Report.Command, " -- ")
-	return command
-}
-
-// sentence describes the verdict on a hazard, and has the command that repeats the recorded run.
-func (j judgedLibrary) sentence(row matrix.Row, hazard string, s matrix.Summary) string {
-	why, command := s.Why.EN, s.Command
-	for _, r := range j.runs {
-		if r.Hazard == hazard && r.Fenced == row.Fenced {
-			why, command = matrix.Cause(r, "en"), r.Repeat()
-		}
-	}
-	times := fmt.Sprintf("in %d of %d runs", cmp.Or(s.Failed, s.Inconclusive), s.Runs)
-	if s.Failed > 0 && s.Inconclusive > 0 {
-		times += fmt.Sprintf(", inconclusive in %d", s.Inconclusive)
-	}
-	return fmt.Sprintf("%s %s. %s `bin/%s`", s.Verdict, times, oneLine(why), command)
-}
-
 // writeLibraryPages writes a page for each library, with the timelines of its recorded runs.
 func writeLibraryPages(folder string) error {
 	all, err := judgedLibraries()
@@ -238,15 +171,10 @@ func writeLibraryPages(folder string) error {
 		return err
 	}
 	for _, j := range all {
-		about := matrix.About{Date: j.Date, Machine: j.Machine, Versions: j.Versions, Command: j.Report.Command}
-		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error {
-			return matrix.WritePage(w, matrix.Summarise(j.runs), j.runs, about, "en")
-		})
+		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error { return j.WritePage(w, "en") })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
