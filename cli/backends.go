@@ -79,6 +79,23 @@ func (c *clients) close() {
 	}
 }
 
+// migrate brings the schema up to date, which the other strategies wait for.
+func (c *clients) migrate(ctx context.Context) error {
+	pool, err := c.DB.DB()
+	if err == nil {
+		err = pool.PingContext(ctx)
+	}
+	if err == nil {
+		err = migrations.Up(ctx, pool)
+	}
+	if err == nil {
+		c.schema.Store(nil)
+	} else if errors.Is(err, migrations.ErrForeign) {
+		c.schema.Store(&err)
+	}
+	return explain("mysql", err)
+}
+
 // unfit returns migrations.ErrForeign if a table is not ours. A schema that is only old will be up to date soon.
 func (c *clients) unfit() error {
 	if why := c.schema.Load(); why != nil && errors.Is(*why, migrations.ErrForeign) {

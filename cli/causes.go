@@ -13,7 +13,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 
-	"oversell/handlers"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
 )
@@ -151,34 +150,29 @@ func either(conditions ...func(error) bool) func(error) bool {
 	}
 }
 
-// logUntilReachable logs why a backend cannot be used, until it can be used for the first time.
-func logUntilReachable(ctx context.Context, backend handlers.Backend, log *slog.Logger) {
-	const longest = 10 * time.Second
+// untilUsable repeats try until a backend can be used for the first time, and logs why it cannot be used. The pause
+// between two tries grows to longest.
+func untilUsable(ctx context.Context, backend string, longest time.Duration, log *slog.Logger, try func(context.Context) error) {
 	last := ""
 	for pause := 200 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, longest) {
-		once, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := backend.Ping(once)
-		cancel()
+		err := try(ctx)
+		if err == nil && last != "" {
+			log.Info("can use " + backend)
+		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		last = logCause(log, backend.Name, err, last)
+		advice := err.Error()
+		if e := (*explained)(nil); errors.As(err, &e) {
+			advice = e.advice // the error itself may differ each time, for it may have a port or the time
+		}
+		if advice != last {
+			log.Warn("cannot use "+backend, "error", err)
+		}
+		last = advice
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
-}
-
-// logCause logs an error unless its advice is the last one that was logged. It returns the advice. The
-// error itself may differ each time, for it may have a port or the time.
-func logCause(log *slog.Logger, backend string, err error, last string) string {
-	advice := err.Error()
-	if e := (*explained)(nil); errors.As(err, &e) {
-		advice = e.advice
-	}
-	if advice != last {
-		log.Warn("cannot use "+backend, "error", err)
-	}
-	return advice
 }

@@ -24,7 +24,6 @@ import (
 	"oversell/locks"
 	"oversell/locks/catalog"
 	"oversell/locks/mysqllock"
-	"oversell/migrations"
 	"oversell/stock"
 )
 
@@ -200,13 +199,17 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 // runBackground starts background work. Call end after the last sale, before the backends close.
 func runBackground(ctx context.Context, clients *clients, s settings, strategies []locks.Strategy, log *slog.Logger) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	go migrateWhenReachable(ctx, clients, log)
 	for _, backend := range clients.pings() {
-		if backend.Name == "mysql" { // the migration waits for it, and logs its state
-			continue
+		longest, try := 10*time.Second, func(ctx context.Context) error {
+			once, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			return backend.Ping(once)
+		}
+		if backend.Name == "mysql" {
+			longest, try = 200*time.Millisecond, clients.migrate
 		}
 		go func() {
-			logUntilReachable(ctx, backend, log)
+			untilUsable(ctx, backend.Name, longest, log, try)
 			if granted := clients.ZooKeeper.Timeout(); backend.Name == "zookeeper" && granted < s.ZKSession {
 				log.Warn("ZooKeeper's session is shorter than ZK_SESSION: locks on ZooKeeper count with the shorter time; a longer one needs maxSessionTimeout in zoo.cfg",
 					"ZK_SESSION", s.ZKSession, "granted", granted)
@@ -247,30 +250,6 @@ func shutdown(server *http.Server, abandon context.CancelFunc) error {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
-}
-
-func migrateWhenReachable(ctx context.Context, clients *clients, log *slog.Logger) {
-	pool, err := clients.DB.DB()
-	if err != nil {
-		log.Error("mysql pool", "error", err)
-		return
-	}
-	last := ""
-	for ; ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
-		err := pool.PingContext(ctx)
-		if err == nil {
-			err = migrations.Up(ctx, pool)
-		}
-		if errors.Is(err, migrations.ErrForeign) {
-			clients.schema.Store(&err)
-		}
-		if err == nil {
-			clients.schema.Store(nil)
-			log.Info("schema is up to date")
-			return
-		}
-		last = logCause(log, "mysql", explain("mysql", err), last)
-	}
 }
 
 func processMetrics(clients *clients) prometheus.Gatherer {
