@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"oversell/lab/comparison"
-	"oversell/lab/load"
 	"oversell/lab/measure"
 	"oversell/lab/ratio"
 	"oversell/lab/rig"
@@ -78,7 +77,7 @@ func (s *side) set(params string) error {
 // subject measures a side. With ownLab, all servers are processes of this one.
 func (s side) subject(ownLab bool) ratio.Subject {
 	return ratio.Subject{Name: s.name, Round: func(ctx context.Context) (round ratio.Round, err error) {
-		all, err := comparison.Run(ctx, s.plan, silent{})
+		all, err := comparison.Run(ctx, s.plan, &runWatcher{lines: io.Discard})
 		if err != nil {
 			return round, err
 		}
@@ -93,13 +92,6 @@ func (s side) subject(ownLab bool) ratio.Subject {
 		return round, nil
 	}}
 }
-
-// silent watches the runs of a round, which prints nothing.
-type silent struct{}
-
-func (silent) Begin(string, int, int) {}
-func (silent) Progress(load.Progress) {}
-func (silent) End(measure.Result)     {}
 
 // openLabs starts a lab for each program that a side needs. cores are those of its servers, see rig.Config.
 func (f *compareFlags) openLabs(ctx context.Context, sides []*side, cores []int, errOut io.Writer) (closeAll func() error, err error) {

@@ -137,7 +137,10 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return usage("judge: --keep %s: %w", f.store, err)
 	}
 	start := func(ctx context.Context, errOut io.Writer) (*rig.Rig, error) {
-		return startTrial(ctx, &f.judge, f.replicas, f.quiet, errOut)
+		return startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
+			f.judge.Lock.HazardLab(cfg)
+			cfg.Replicas = f.replicas
+		})
 	}
 	if f.drawn {
 		return f.campaign().run(ctx, start, out, errOut)
@@ -149,10 +152,21 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.quiet {
 		errOut = io.Discard
 	}
-	w := newTrialWatcher(f.files.textOutput(out, errOut), errOut)
-	v, err := try(ctx, &f.judge, lab, store, w)
+	text, h := f.files.textOutput(out, errOut), f.judge.Lock.Hello
+	_, _ = fmt.Fprintf(text, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
+	w := newTrialWatcher(text, errOut)
+	v, err := f.judge.Try(ctx, lab, store, w)
+	w.close()
+	ended := lab.Close()
+	if err = errors.Join(err, ctx.Err()); errors.Is(err, experiment.ErrPlan) {
+		err = &exit{2, err}
+	}
 	if err != nil {
-		return fmt.Errorf("judge: %w", err)
+		return fmt.Errorf("judge: %w", errors.Join(err, ended))
+	}
+	w.Conclude(v)
+	if ended != nil { // the verdicts are there, and nothing of the lab is left
+		_, _ = fmt.Fprintf(text, "The lab did not end by itself: %v\n", ended)
 	}
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json": v.WriteJSON, "markdown": v.WriteMarkdown, "html": func(w io.Writer) error { return v.WritePage(w, language()) },
@@ -161,36 +175,6 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		return &exit{1, nil}
 	}
 	return failed
-}
-
-// startTrial starts a lab for a judge.
-func startTrial(ctx context.Context, j *trial.Judge, replicas int, quiet bool, errOut io.Writer) (*rig.Rig, error) {
-	return startLab(ctx, quiet, errOut, func(cfg *rig.Config) {
-		j.Lock.HazardLab(cfg)
-		cfg.Replicas = replicas
-	})
-}
-
-// try puts a lock on trial, prints the verdicts, and closes the lab.
-func try(
-	ctx context.Context, j *trial.Judge, lab *rig.Rig, store *experiment.ResultStore, w *trialWatcher,
-) (trial.Report, error) {
-	h := j.Lock.Hello
-	_, _ = fmt.Fprintf(w.Out, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
-	v, err := j.Try(ctx, lab, store, w)
-	w.close()
-	ended := lab.Close()
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		if errors.Is(err, experiment.ErrPlan) {
-			err = &exit{2, err}
-		}
-		return v, errors.Join(err, ended)
-	}
-	w.Conclude(v)
-	if ended != nil { // the verdicts are there, and nothing of the lab is left
-		_, _ = fmt.Fprintf(w.Out, "The lab did not end by itself: %v\n", ended)
-	}
-	return v, nil
 }
 
 // trialWatcher prints each verdict, and below them a bar for the experiment that runs.
