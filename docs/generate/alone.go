@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"oversell/lab/measure"
 )
 
@@ -19,36 +17,29 @@ import (
 // runs of one lock differ more than the runs of two locks, so these figures must not be recorded.
 const maxOthers = 0.10
 
-// aloneCommand, for make record, fails if other processes used more than a tenth of the CPU.
-func aloneCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "alone -- COMMAND [ARGUMENT...]",
-		Short: "Run a command, and fail if other processes took more than a tenth of the cores",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			before, failed := measure.ReadProcessor()
-			// Not ended by the context: the terminal sends Ctrl-C to the command, too.
-			child := exec.CommandContext(context.WithoutCancel(cmd.Context()), args[0], args[1:]...) //nolint:gosec // the user's own
-			child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
-			if err := child.Run(); err != nil {
-				return err
-			}
-			after, err := measure.ReadProcessor()
-			if err = errors.Join(failed, err); err != nil {
-				cmd.PrintErrln("alone: cannot measure the load of other processes:", err)
-				return nil
-			}
-			var own syscall.Rusage // used by the command and its descendants
-			if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
-				return fmt.Errorf("read the CPU time of the command: %w", err)
-			}
-			others := after.Others(before, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
-			if others > maxOthers {
-				return fmt.Errorf("other processes took %.0f %% of the %d cores during the measurement, more than %.0f %%: "+
-					"its figures must not be recorded; end the other programs and start again", 100*others, runtime.NumCPU(), 100*maxOthers)
-			}
-			cmd.PrintErrf("alone: other processes took %.0f %% of the cores\n", 100*others)
-			return nil
-		},
+// runAlone runs a command, for make record. It fails if other processes took more than maxOthers.
+func runAlone(ctx context.Context, args []string) error {
+	before, failed := measure.ReadProcessor()
+	// Not ended by the context: the terminal sends Ctrl-C to the command, too.
+	child := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) //nolint:gosec // the user's own
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := child.Run(); err != nil {
+		return err
 	}
+	after, err := measure.ReadProcessor()
+	if err = errors.Join(failed, err); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "alone: cannot measure the load of other processes:", err)
+		return nil
+	}
+	var own syscall.Rusage // used by the command and its descendants
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &own); err != nil {
+		return fmt.Errorf("read the CPU time of the command: %w", err)
+	}
+	others := after.Others(before, time.Duration(own.Utime.Nano()+own.Stime.Nano()))
+	if others > maxOthers {
+		return fmt.Errorf("other processes took %.0f %% of the %d cores during the measurement, more than %.0f %%: "+
+			"its figures must not be recorded; end the other programs and start again", 100*others, runtime.NumCPU(), 100*maxOthers)
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "alone: other processes took %.0f %% of the cores\n", 100*others)
+	return nil
 }

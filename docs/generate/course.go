@@ -10,31 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"oversell/api"
 	"oversell/lab/course"
 	"oversell/lab/rig"
 )
 
-// courseCommand records the lessons: make course.
-func courseCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "course [lesson...]",
-		Short: "Run the commands of the lessons in docs/course, and write their results into the lessons",
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return recordCourse(cmd.Context(), names, cmd.ErrOrStderr())
-		},
-	}
-}
-
-func recordCourse(ctx context.Context, names []string, progress io.Writer) (err error) {
+// recordCourse records these lessons, or all: make course.
+func recordCourse(ctx context.Context, names []string) (err error) {
 	lab, err := startLab(ctx, func(*rig.Config) {})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	recorder, err := recorderFor(ctx, lab, progress)
+	recorder, err := recorderFor(ctx, lab)
 	if err != nil {
 		return err
 	}
@@ -48,7 +36,7 @@ func recordCourse(ctx context.Context, names []string, progress io.Writer) (err 
 			if len(names) > 0 && !slices.Contains(names, l.Name) {
 				continue
 			}
-			_, _ = fmt.Fprintf(progress, "%s %s\n", lang, l.Name)
+			_, _ = fmt.Fprintf(os.Stderr, "%s %s\n", lang, l.Name)
 			text, err := recorder.Record(ctx, l)
 			if err != nil {
 				return err
@@ -61,13 +49,13 @@ func recordCourse(ctx context.Context, names []string, progress io.Writer) (err 
 	return nil
 }
 
-func recorderFor(ctx context.Context, lab *rig.Rig, progress io.Writer) (r course.Recorder, err error) {
+func recorderFor(ctx context.Context, lab *rig.Rig) (r course.Recorder, err error) {
 	addrs := lab.Addresses()
 	r.Program, err = filepath.Abs(program)
 	if err != nil {
 		return r, err
 	}
-	r.Target, r.Replicas, r.Token, r.Output, r.Progress = addrs.Target, addrs.Replicas, addrs.Token, io.Discard, progress
+	r.Target, r.Replicas, r.Token, r.Output, r.Progress = addrs.Target, addrs.Replicas, addrs.Token, io.Discard, os.Stderr
 	client := api.Client{Base: addrs.Target, Token: addrs.Token, HTTP: api.Direct()}
 	r.Refill = func(ctx context.Context) error {
 		return client.Call(ctx, http.MethodPut, "/stock/1?count=5000", nil, nil)

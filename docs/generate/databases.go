@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,13 +74,7 @@ func positionOf(r experiment.Result) int {
 
 // readDatabases reads docs/databases.json. It returns an error if a verdict contradicts a card.
 func readDatabases() (all matrix.Databases, err error) {
-	text, err := os.ReadFile(recordedDatabases)
-	if err != nil {
-		return all, err
-	}
-	if all, err = matrix.ReadDatabases(bytes.NewReader(text)); err != nil {
-		return all, fmt.Errorf("%s: %w", recordedDatabases, err)
-	}
+	all, err = readJSON[matrix.Databases](recordedDatabases)
 	for _, d := range all.Servers {
 		for _, line := range d.ClaimedBy(cardsClaim).Contradictions("en") {
 			err = errors.Join(err, fmt.Errorf("%s: %s: %s", recordedDatabases, d.Name(), line))

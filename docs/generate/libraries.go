@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/trial"
-	"oversell/view/matrix"
 )
 
 // libraryResults is the folder with all recordings, and a page for each library.
@@ -79,7 +79,13 @@ func judgeLibrary(ctx context.Context, l trial.Library, program string, seeds in
 		_, _ = fmt.Fprintln(os.Stderr, l.ID, "has no new verdicts")
 		return nil
 	}
-	return keepRecordings(l, results)
+	runs, err := typicalRuns(results)
+	if err != nil {
+		return err
+	}
+	// For the documents: one run of each hazard that broke the lock.
+	runs = slices.DeleteFunc(runs, func(r experiment.Result) bool { return !r.Verdict.Failed() || r.Verdict == api.Wasteful })
+	return writeRuns(l.File(".json.gz"), runs)
 }
 
 // written returns the time at which the verdicts were written, and the zero time without verdicts.
@@ -89,23 +95,4 @@ func written(l trial.Library) time.Time {
 		return time.Time{}
 	}
 	return info.ModTime()
-}
-
-// keepRecordings keeps one run of each hazard that broke the lock, for the documents.
-func keepRecordings(l trial.Library, results string) error {
-	store, err := experiment.OpenStore(results)
-	if err != nil {
-		return err
-	}
-	kept := []experiment.RecordedRun{}
-	for _, r := range matrix.Summarise(store.Results()).Typical(store.Results()) {
-		if !r.Verdict.Failed() || r.Verdict == api.Wasteful {
-			continue
-		}
-		if r, err = store.WithRecording(r); err != nil {
-			return err
-		}
-		kept = append(kept, experiment.RecordedRun{Result: r, Recording: r.Recording})
-	}
-	return writeRecorded(l.File(".json.gz"), kept)
 }

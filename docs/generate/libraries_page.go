@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,11 +36,7 @@ func judgedLibraries() (all []judgedLibrary, err error) {
 		if j.Report, err = readJSON[trial.Report](file); err != nil {
 			return nil, err
 		}
-		compressed, err := os.ReadFile(j.File(".json.gz"))
-		if err != nil {
-			return nil, err
-		}
-		if j.Runs, err = experiment.RecordedRuns(compressed); err != nil {
+		if j.Runs, err = readRecorded(j.File(".json.gz"), experiment.RecordedRuns); err != nil {
 			return nil, err
 		}
 		all = append(all, j)
@@ -162,7 +159,8 @@ func (j judgedLibrary) seeds() (least int) {
 }
 
 // writeLibraryPages writes a page for each library, with the timelines of its recorded runs.
-func writeLibraryPages(folder string) error {
+func writeLibraryPages(_ context.Context, args []string) error {
+	folder := args[0]
 	all, err := judgedLibraries()
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755) //nolint:gosec // pages, which everybody may read

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
+	"oversell/trial"
 )
 
 // program is what make build has built. It runs in the labs of this program, and judges the libraries.
@@ -37,35 +38,37 @@ func rootCommand() *cobra.Command {
 		SilenceUsage: true,
 		RunE:         func(*cobra.Command, []string) error { return writeParts() },
 	}
+	one, from := cobra.ExactArgs(1), func(record func(ctx context.Context, from string) error) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error {
+			if err := record(ctx, args[0]); err != nil {
+				return err
+			}
+			return writeParts()
+		}
+	}
 	for _, c := range []struct {
 		use, short string
-		record     func(ctx context.Context, from string) error
+		args       cobra.PositionalArgs
+		run        func(ctx context.Context, args []string) error
 	}{
-		{"claims FILE", "Add the results of FILE, from break --json, to " + recordedMatrix, recordClaims},
-		{"runs FOLDER", "Copy one run for each verdict from FOLDER, of break --keep, to " + recordedRuns, recordRuns},
-		{"searches FILE", "Add the results of FILE, from explore --all --json, to " + recordedSearches, recordSearches},
-		{"databases FOLDER", "Write the results in FOLDER, of make databases, to " + recordedDatabases, recordDatabases},
+		{"claims FILE", "Add the results of FILE, from break --json, to " + recordedMatrix, one, from(recordClaims)},
+		{"runs FOLDER", "Copy one run for each verdict from FOLDER, of break --keep, to " + recordedRuns, one, from(recordRuns)},
+		{"searches FILE", "Add the results of FILE, from explore --all --json, to " + recordedSearches, one, from(recordSearches)},
+		{"databases FOLDER", "Write the results in FOLDER, of make databases, to " + recordedDatabases, one, from(recordDatabases)},
+		{"incidents [ID...]", "Repeat the bug reports of " + trial.IncidentList + ", and compare with what they say", nil, repeatIncidents},
+		{"steps [strategy...]", "Record every order of the steps of two clients in " + recordedSteps, nil, recordSteps},
+		{"course [lesson...]", "Run the commands of the lessons in docs/course, and write their results into the lessons", nil, recordCourse},
+		{"pages FOLDER", "Write a page for each library, with its timelines, to FOLDER", one, writeLibraryPages},
+		{"alone -- COMMAND [ARGUMENT...]", "Run a command, and fail if other processes took more than a tenth of the cores", cobra.MinimumNArgs(1), runAlone},
+		{"reap FOLDER", "Clean up after a lab, which starts this command", one, func(_ context.Context, args []string) error {
+			return rig.Reap(args[0], os.Stdin, os.Stdout)
+		}},
 	} {
 		root.AddCommand(&cobra.Command{
-			Use: c.use, Short: c.short, Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				if err := c.record(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				return writeParts()
-			},
+			Use: c.use, Short: c.short, Args: c.args, RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 		})
 	}
-	root.AddCommand(librariesCommand(), incidentsCommand(), stepsCommand(), courseCommand(), aloneCommand())
-	root.AddCommand(&cobra.Command{
-		Use: "pages FOLDER", Short: "Write a page for each library, with its timelines, to FOLDER", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return writeLibraryPages(args[0]) },
-	}, &cobra.Command{
-		Use: "reap FOLDER", Short: "Clean up after a lab, which starts this command", Args: cobra.ExactArgs(1), Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return rig.Reap(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	})
+	root.AddCommand(librariesCommand())
 	return root
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"oversell/lab/experiment"
-	"oversell/lab/stepper"
 	"oversell/view/matrix"
 	"oversell/view/report"
 )
@@ -35,53 +34,59 @@ func readJSON[Content any](path string) (content Content, err error) {
 	return content, nil
 }
 
-func readRuns() (runs []experiment.Result, err error) {
-	compressed, err := os.ReadFile(recordedRuns)
+// readRecorded decodes a file of compressed recordings.
+func readRecorded[Content any](file string, decode func(compressed []byte) (Content, error)) (content Content, err error) {
+	compressed, err := os.ReadFile(file) //nolint:gosec // a file of this repository
 	if err != nil {
-		return nil, fmt.Errorf("read a recording: %w", err)
+		return content, fmt.Errorf("read a recording: %w", err)
 	}
-	return experiment.RecordedRuns(compressed)
+	return decode(compressed)
 }
 
 // recordRuns adds a run for each summary in the folder of break --keep, in place of older ones.
 func recordRuns(_ context.Context, folder string) error {
-	runs, err := readRuns()
+	runs, err := readRecorded(recordedRuns, experiment.RecordedRuns)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	store, err := experiment.OpenStore(folder)
+	newer, err := typicalRuns(folder)
+	if err == nil && len(newer) == 0 {
+		err = fmt.Errorf("%s has no results: run `make break` first", folder)
+	}
 	if err != nil {
 		return err
 	}
-	if len(store.Results()) == 0 {
-		return fmt.Errorf("%s has no results: run `make break` first", folder)
+	for _, r := range newer {
+		runs = slices.DeleteFunc(runs, func(old experiment.Result) bool {
+			return old.Hazard == r.Hazard && old.Strategy == r.Strategy && old.Fenced == r.Fenced
+		})
+	}
+	runs = append(runs, newer...)
+	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
+	return writeRuns(recordedRuns, runs)
+}
+
+// typicalRuns returns a run for each summary in a folder of --keep, with its recording.
+func typicalRuns(folder string) (runs []experiment.Result, err error) {
+	store, err := experiment.OpenStore(folder)
+	if err != nil {
+		return nil, err
 	}
 	for _, r := range matrix.Summarise(store.Results()).Typical(store.Results()) {
 		if r, err = store.WithRecording(r); err != nil {
-			return err
+			return nil, err
 		}
-		runs = slices.DeleteFunc(runs, func(old experiment.Result) bool { return sameSummary(old, r) })
 		runs = append(runs, r)
 	}
-	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
-	stored := make([]experiment.RecordedRun, 0, len(runs))
-	for _, r := range runs {
-		stored = append(stored, experiment.RecordedRun{Result: r, Recording: r.Recording})
-	}
-	return writeRecorded(recordedRuns, stored)
+	return runs, nil
 }
 
-func sameSummary(a, b experiment.Result) bool {
-	return a.Hazard == b.Hazard && a.Strategy == b.Strategy && a.Fenced == b.Fenced
-}
-
-// readSteps returns the recorded steps of all strategies, by their ids.
-func readSteps() (steps map[string]stepper.Graph, err error) {
-	compressed, err := os.ReadFile(recordedSteps)
-	if err != nil {
-		return nil, fmt.Errorf("read a recording: %w", err)
+func writeRuns(file string, runs []experiment.Result) error {
+	stored := make([]experiment.RecordedRun, len(runs))
+	for i, r := range runs {
+		stored[i] = experiment.RecordedRun{Result: r, Recording: r.Recording}
 	}
-	return stepper.Recordings(compressed)
+	return writeRecorded(file, stored)
 }
 
 func writeRecorded(file string, from any) error {

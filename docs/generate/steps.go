@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"oversell/lab/comparison"
 	"oversell/lab/rig"
@@ -17,30 +14,21 @@ import (
 	"oversell/locks/catalog"
 )
 
-// stepsCommand records the steps for make site: make steps.
-func stepsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "steps [strategy...]",
-		Short: "Record every order of the steps of two clients in " + recordedSteps,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := comparison.Choose(catalog.Cards(), args, false); err != nil {
-				return err
-			}
-			started, err := startLab(cmd.Context(), func(cfg *rig.Config) {
-				cfg.Nginx, cfg.Replicas = false, 2
-				cfg.ReplicaArgs = []string{"--lease", "10m"} // no lease must end during a round
-			})
-			if err != nil {
-				return err
-			}
-			return errors.Join(recordSteps(cmd.Context(), started.Addresses(), args, cmd.ErrOrStderr()), started.Close())
-		},
+// recordSteps records the steps of these strategies, or of all, for make site: make steps. It keeps the recordings of
+// other strategies.
+func recordSteps(ctx context.Context, ids []string) (err error) {
+	if _, err := comparison.Choose(catalog.Cards(), ids, false); err != nil {
+		return err
 	}
-}
-
-// recordSteps records these strategies, or all. It keeps the recordings of other strategies.
-func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progress io.Writer) error {
-	all, err := readSteps()
+	started, err := startLab(ctx, func(cfg *rig.Config) {
+		cfg.Nginx, cfg.Replicas = false, 2
+		cfg.ReplicaArgs = []string{"--lease", "10m"} // no lease must end during a round
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, started.Close()) }()
+	all, err := readRecorded(recordedSteps, stepper.Recordings)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -55,7 +43,7 @@ func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progres
 		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
 			continue
 		}
-		lab, err := stepper.Open(addrs, c.ID)
+		lab, err := stepper.Open(started.Addresses(), c.ID)
 		if err != nil {
 			return err
 		}
@@ -68,7 +56,7 @@ func recordSteps(ctx context.Context, addrs rig.Addresses, ids []string, progres
 		if err := writeRecorded(recordedSteps, recorded); err != nil { // after each, for an interruption
 			return err
 		}
-		_, _ = fmt.Fprintf(progress, "%s: %d states in %d rounds, %v\n", c.ID, len(g.Nodes), rounds, time.Since(begun).Round(time.Second))
+		_, _ = fmt.Fprintf(os.Stderr, "%s: %d states in %d rounds, %v\n", c.ID, len(g.Nodes), rounds, time.Since(begun).Round(time.Second))
 	}
 	return nil
 }
