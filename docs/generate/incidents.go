@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +35,23 @@ func repeatIncidents(ctx context.Context, ids []string) error {
 	return err
 }
 
+// incidents are the reports, and what their trials found.
+type incidents struct {
+	trial.IncidentRecord
+	Incidents []trial.Incident
+}
+
+// Found returns the versions with which the trials of a report were red or green.
+func (i incidents) Found(id, colour string) string {
+	var versions []string
+	for _, r := range i.Results {
+		if r.ID == id && r.Found == colour {
+			versions = append(versions, r.Version)
+		}
+	}
+	return strings.Join(versions, ", ")
+}
+
 // writeIncidents prints a table of the incidents, and a section for each.
 func writeIncidents(w io.Writer) error {
 	all, err := trial.Incidents(nil)
@@ -46,28 +62,5 @@ func writeIncidents(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	found := map[[2]string]trial.IncidentResult{}
-	for _, r := range record.Results {
-		found[[2]string{r.ID, r.Version}] = r
-	}
-	out := bufio.NewWriter(w)
-	_, _ = fmt.Fprintf(out, "Recorded on %s, with %s.\n\n", record.Date, strings.Join(record.Versions, ", "))
-	_, _ = fmt.Fprint(out, "| report | library | red | green |\n|---|---|---|---|\n")
-	for _, e := range all {
-		versions := map[string][]string{}
-		for _, t := range e.Trials {
-			r := found[[2]string{e.ID, t.Version}]
-			versions[r.Found] = append(versions[r.Found], t.Version)
-		}
-		_, _ = fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", e.ID, e.Library, strings.Join(versions["red"], ", "), strings.Join(versions["green"], ", "))
-	}
-	for _, e := range all {
-		_, _ = fmt.Fprintf(out, "\n### %s\n\n%s: [%s](%s), %s.\n\n%s\n\n", e.ID, e.Library, e.Title.EN, e.Report, e.Language, e.Cause.EN)
-		for _, t := range e.Trials {
-			r := found[[2]string{e.ID, t.Version}]
-			_, _ = fmt.Fprintf(out, "- %s %s\n", r.Sign(), r.Sentence)
-		}
-		_, _ = fmt.Fprintf(out, "\nRepeat it: `make incidents incident=%s`.\n", e.ID)
-	}
-	return out.Flush()
+	return fill(w, "incidents.md.tmpl", incidents{record, all})
 }

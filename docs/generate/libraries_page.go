@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -52,19 +51,24 @@ func (j judgedLibrary) servers() string { return strings.Join(j.Hello.Backends, 
 // column is a library in the table of verdicts, with or without its fencing token.
 type column struct {
 	judgedLibrary
-	row matrix.Row
+	Number int
+	Row    matrix.Row
 }
 
-func columns(all []judgedLibrary) (columns []column) {
-	for _, j := range all {
-		for _, row := range j.Rows {
-			columns = append(columns, column{j, row})
-		}
-		if len(j.Rows) == 0 {
-			columns = append(columns, column{judgedLibrary: j})
-		}
-	}
-	return columns
+// Name returns the library with its version.
+func (c column) Name() string { return strings.TrimSpace(c.Hello.Library + " " + c.Hello.Version) }
+
+// Passed returns the number of checks of the contract that passed.
+func (c column) Passed() int { return c.Totals.Checks - c.Totals.ChecksFailed - c.Totals.ChecksOpen }
+
+// Letter returns the letter of the verdict on a hazard.
+func (c column) Letter(hazard string) string { return letter(c.Row.Summaries[hazard].Verdict) }
+
+// group has the libraries on the same servers.
+type group struct {
+	Servers string
+	Columns []column
+	matrix.Matrix
 }
 
 // writeLibraries prints a list of the libraries and a table of their verdicts, for each kind of server.
@@ -73,47 +77,25 @@ func writeLibraries(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(w)
-	for rest := all; len(rest) > 0; {
-		others := slices.IndexFunc(rest, func(j judgedLibrary) bool { return j.servers() != rest[0].servers() })
-		if others < 0 {
-			others = len(rest)
-		}
-		writeVerdicts(out, columns(rest[:others]))
-		rest = rest[others:]
-	}
+	var groups []group
 	for _, j := range all {
-		_, _ = fmt.Fprintf(out, "[%s]: libraries/%s.md\n", j.ID, j.ID)
-	}
-	return out.Flush()
-}
-
-// writeVerdicts prints the libraries on the same servers, and their verdicts.
-func writeVerdicts(out io.Writer, columns []column) {
-	_, _ = fmt.Fprintf(out, "### %s\n\n| | id | library | language | contract | seeds | date |\n|--:|---|---|---|---|--:|---|\n", columns[0].servers())
-	var m matrix.Matrix // for the order of the hazards
-	for i, c := range columns {
-		h, name := c.Hello, fmt.Sprintf("[%s]", c.ID)
-		if c.row.Fenced {
-			name += " with the fence"
+		if len(groups) == 0 || groups[len(groups)-1].Servers != j.servers() {
+			groups = append(groups, group{Servers: j.servers()})
 		}
-		_, _ = fmt.Fprintf(out, "|%d| %s | %s | %s |%d/%d|%d|%s|\n", i+1, name, strings.TrimSpace(h.Library+" "+h.Version),
-			h.Language, c.Totals.Checks-c.Totals.ChecksFailed-c.Totals.ChecksOpen, c.Totals.Checks, c.seeds(), c.Date)
-		m.Record(c.Matrix)
-	}
-	_, _ = fmt.Fprint(out, "\n| |")
-	for i := range columns {
-		_, _ = fmt.Fprintf(out, "%d|", i+1)
-	}
-	_, _ = fmt.Fprintf(out, "\n|---|%s\n", strings.Repeat(":-:|", len(columns)))
-	for _, hazard := range m.Hazards {
-		_, _ = fmt.Fprintf(out, "| %s |", hazard)
-		for _, c := range columns {
-			_, _ = fmt.Fprintf(out, "%s|", letter(c.row.Summaries[hazard].Verdict))
+		g := &groups[len(groups)-1]
+		g.Record(j.Matrix) // for the order of the hazards
+		for i := range max(1, len(j.Rows)) {
+			c := column{judgedLibrary: j, Number: len(g.Columns) + 1}
+			if len(j.Rows) > 0 {
+				c.Row = j.Rows[i]
+			}
+			g.Columns = append(g.Columns, c)
 		}
-		_, _ = fmt.Fprintln(out)
 	}
-	_, _ = fmt.Fprintln(out)
+	return fill(w, "libraries.md.tmpl", struct {
+		Groups    []group
+		Libraries []judgedLibrary
+	}{groups, all})
 }
 
 // letter stands for a verdict in the table. It tells apart what matrix.Sign does not.
@@ -146,8 +128,8 @@ func writeLibraryDocuments() error {
 	return err
 }
 
-// seeds returns the smallest number of runs of a hazard.
-func (j judgedLibrary) seeds() (least int) {
+// Seeds returns the smallest number of runs of a hazard.
+func (j judgedLibrary) Seeds() (least int) {
 	for _, row := range j.Rows {
 		for _, s := range row.Summaries {
 			if least == 0 || s.Runs < least {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"text/template"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -67,6 +69,15 @@ func (g generated) replace() error {
 	}
 	now := head + begin + "\n" + strings.TrimSpace(part.String()) + "\n\n" + end + tail
 	return os.WriteFile(file, []byte(now), 0o644) //nolint:gosec // a document, which everybody may read
+}
+
+//go:embed *.md.tmpl
+var templates embed.FS
+
+// fill writes a part by its template.
+func fill(w io.Writer, name string, data any) error {
+	t := template.New(name).Funcs(template.FuncMap{"join": strings.Join})
+	return template.Must(t.ParseFS(templates, name)).Execute(w, data)
 }
 
 func block(file string, choose func(recording string) string) func(io.Writer) error {
