@@ -158,7 +158,10 @@ func TestListsWithBlanks(t *testing.T) {
 // TestTokenInLink checks that the link of the lab gives the page the token, with any signs.
 func TestTokenInLink(t *testing.T) {
 	const token = "q+7/Zk==&a#b%41"
-	text := labFlags{}.labText(rig.Addresses{Target: "http://127.0.0.1:8080", Token: token}, "logs", rig.Ports{})
+	text, err := labFlags{}.readyText(rig.Addresses{Target: "http://127.0.0.1:8080", Token: token}, "logs", rig.Ports{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, link, _ := strings.Cut(text, "/#")
 	link, _, _ = strings.Cut(link, "\n")
 	values, err := url.ParseQuery(link) // as URLSearchParams in the page does

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/view/terminal"
 )
@@ -40,41 +43,25 @@ func writeHelp(cmd *cobra.Command, _ []string) {
 	_ = writeUsage(cmd)
 }
 
+//go:embed usage.tmpl
+var usageText string
+
 // writeUsage replaces cobra's template, which does not wrap lines.
 func writeUsage(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	screen := helpScreen(out)
-	var text strings.Builder
-	text.WriteString("Usage:\n")
-	if cmd.Runnable() {
-		text.WriteString(screen.Wrap("  "+cmd.UseLine(), 4) + "\n")
-	}
-	if cmd.HasAvailableSubCommands() {
-		text.WriteString("  " + cmd.CommandPath() + " [command]\n")
-	}
-	if cmd.HasExample() {
-		text.WriteString("\nExamples:\n")
-		for line := range strings.Lines(cmd.Example) {
-			text.WriteString(commandLines(strings.TrimRight(line, "\n"), screen.Width) + "\n")
-		}
-	}
-	if cmd.HasAvailableSubCommands() {
-		text.WriteString("\nCommands:\n")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				line := fmt.Sprintf("  %-*s  %s", cmd.NamePadding(), sub.Name(), sub.Short)
-				text.WriteString(screen.Wrap(line, cmd.NamePadding()+len("    ")) + "\n")
+	functions := template.FuncMap{
+		"wrap": screen.Wrap,
+		"commands": func(examples string) string {
+			var lines []string
+			for line := range strings.SplitSeq(examples, "\n") {
+				lines = append(lines, commandLines(line, screen.Width))
 			}
-		}
+			return strings.Join(lines, "\n")
+		},
+		"flags": func(set *pflag.FlagSet) string { return strings.TrimRight(set.FlagUsagesWrapped(screen.Width), " \n") },
 	}
-	if cmd.HasAvailableLocalFlags() {
-		text.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(screen.Width), " \n") + "\n")
-	}
-	if cmd.HasAvailableSubCommands() {
-		text.WriteString("\n" + screen.Wrap(fmt.Sprintf("Help for a command: %s [command] --help", cmd.CommandPath()), 2) + "\n")
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
+	return template.Must(template.New("").Funcs(functions).Parse(usageText)).Execute(out, cmd)
 }
 
 // tabled matches the beginning of an indented line up to its explanation, as in "  0    success".

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +26,6 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/trial/process"
-	"oversell/view/terminal"
 )
 
 type labFlags struct {
@@ -279,78 +282,37 @@ func (f labFlags) announce(lab *rig.Rig, program, link string, out io.Writer) er
 			return fmt.Errorf("--json: %w", err)
 		}
 	}
-	if _, err := io.WriteString(out, asTyped(f.labText(lab.Addresses(), lab.Dir(), lab.Config().Ports), program)); err != nil || link == "" {
+	text, err := f.readyText(lab.Addresses(), lab.Dir(), lab.Config().Ports)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, asTyped(text, program)); err != nil || link == "" {
 		return err
 	}
 	return printLink(out, link)
 }
 
-// addressTable names the lab's addresses, and the wanted ports that others use.
-func (f labFlags) addressTable(addrs rig.Addresses, logs string, wanted rig.Ports) string {
-	var rows [][]string
-	row := func(name, value string, port int) {
-		if port > 0 && !strings.HasSuffix(value, fmt.Sprintf(":%d", port)) {
-			value += fmt.Sprintf("  (%d is in use)", port)
-		}
-		rows = append(rows, []string{"  " + name, value})
-	}
-	row("nginx", addrs.Target, wanted.Nginx)
-	ports := slices.Concat(wanted.Replicas, make([]int, len(addrs.Replicas)))
-	for i, replica := range addrs.Replicas {
-		row(fmt.Sprintf("replica-%d", i+1), replica, ports[i])
-	}
-	row("mysql", addrs.MySQL, 0)
-	for i, server := range addrs.Redis {
-		row(fmt.Sprintf("redis-%d", i+1), server, 0)
-	}
-	if addrs.SingleRedis != "" {
-		row("the single redis", addrs.SingleRedis, 0)
-	}
-	row("zookeeper", strings.Join(addrs.Zookeeper, ","), 0)
-	row("etcd", strings.Join(addrs.Etcd, ","), 0)
-	if addrs.Login != "" {
-		row("login of both", addrs.Login, 0)
-	}
-	if addrs.Prometheus != "" {
-		row("prometheus", addrs.Prometheus, wanted.Prometheus)
-	}
-	row("token", addrs.Token, 0)
-	row("logs", logs, 0)
-	if f.traces != "" {
-		row("traces", f.traces, 0)
-	}
-	return terminal.Columns(rows...)
-}
+//go:embed lab.tmpl
+var labText string
 
-// labText names the lab's addresses, and commands to try.
-func (f labFlags) labText(addrs rig.Addresses, logs string, wanted rig.Ports) string {
-	console := ""
-	if addrs.Prometheus != "" {
-		console = "  " + addrs.Console() + "\n"
+// readyText names the lab's addresses, the wanted ports that others use, and commands to try.
+func (f labFlags) readyText(addrs rig.Addresses, logs string, wanted rig.Ports) (string, error) {
+	functions := template.FuncMap{
+		"join": strings.Join, "port": portOf, "query": url.QueryEscape, "quoted": process.Quoted,
+		"nth": func(i int) int { return i + 1 },
+		"busy": func(address string, wanted int) string {
+			if wanted == 0 || portOf(address) == strconv.Itoa(wanted) {
+				return ""
+			}
+			return fmt.Sprintf("  (%d is in use)", wanted)
+		},
 	}
-	port := portOf(addrs.Target)
-	return fmt.Sprintf(`
-The lab is ready.
-
-%[5]s
-Open in a browser:
-  %[1]s/#token=%[6]s
-%[4]s
-Try in another terminal:
-  curl '%[1]s/check/lock?strategy=redis'
-  curl %[1]s/stock/1
-  LAB_TOKEN=%[3]s oversell run --target %[1]s redis
-  jmeter -n -t jmeter/check-lock.jmx -Jport=%[2]s -Jstrategy=redis -Jtoken=%[3]s
-
-Look into the servers:
-  oversell mysql
-  oversell redis-cli
-  oversell zkcli
-  oversell etcdctl get --prefix /
-
-Connect a program of your own:
-  oversell settings
-
-Ctrl-C ends the lab.
-`, addrs.Target, port, process.Quoted(addrs.Token), console, f.addressTable(addrs, logs, wanted), url.QueryEscape(addrs.Token))
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	err := template.Must(template.New("").Funcs(functions).Parse(labText)).Execute(out, struct {
+		rig.Addresses
+		Logs, Traces string
+		Wanted       rig.Ports
+	}{addrs, logs, f.traces, wanted})
+	return text.String(), errors.Join(err, out.Flush())
 }
