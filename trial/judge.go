@@ -126,8 +126,7 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 			return v, err
 		}
 	}
-	about := matrix.Now(ctx, versions, j.Command)
-	v = Report{Date: about.Date, Machine: about.Machine, Versions: about.Versions, Command: j.Command, Hello: j.Lock.Hello}
+	v = Report{About: matrix.Now(ctx, versions, j.Command), Hello: j.Lock.Hello}
 	w.Part("The contract:")
 	if v.Contract, err = j.Lock.CheckContract(ctx, at, AnyCheck, w.Checked); err != nil {
 		return v, err

@@ -18,10 +18,7 @@ import (
 
 // Report has all that a trial found about one lock.
 type Report struct {
-	Date     string           `json:"date"`
-	Machine  string           `json:"machine"`
-	Versions string           `json:"versions"` // of the servers
-	Command  string           `json:"command"`
+	matrix.About
 	Hello    adapter.Hello    `json:"hello"`
 	Totals   Totals           `json:"totals"`
 	Contract Contract         `json:"contract"`
@@ -142,10 +139,9 @@ func (v Report) WritePage(w io.Writer, lang string) error {
 			contract += fmt.Sprintf(" %s: %s", o.Check, o.Failed)
 		}
 	}
-	return matrix.WritePage(w, matrix.Summarise(v.Runs), v.Runs, matrix.About{
-		Date: v.Date, Machine: v.Machine, Versions: v.Versions, Command: v.Command,
-		Contract: contract, Load: v.LoadSentence(),
-	}, lang)
+	about := v.About
+	about.Contract, about.Load = contract, v.LoadSentence()
+	return matrix.WritePage(w, matrix.Summarise(v.Runs), v.Runs, about, lang)
 }
 
 // WriteMarkdown writes the verdicts as a document.

@@ -23,11 +23,14 @@ var pageFiles embed.FS
 
 // About has the conditions that the verdicts depend on. The page shows them at its foot.
 type About struct {
-	Date, Machine, Versions, Command string
+	Date     string `json:"date"`
+	Machine  string `json:"machine"`
+	Versions string `json:"versions"` // of the servers
+	Command  string `json:"command,omitempty"`
 	// Contract is the result of the contract of a lock on trial. It is empty for our strategies.
-	Contract string
+	Contract string `json:"-"`
 	// Load is the result of its load. It may be empty.
-	Load string
+	Load string `json:"-"`
 }
 
 // Now returns the conditions of results of this machine, on servers with these versions.

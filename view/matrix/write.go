@@ -15,14 +15,15 @@ import (
 	"oversell/view/terminal"
 )
 
+// recorded is the content of a file with a matrix.
+type recorded struct {
+	About
+	Matrix
+}
+
 // WriteJSON writes the matrix, and the conditions that its verdicts depend on.
 func (m Matrix) WriteJSON(w io.Writer, about About) error {
-	return report.WriteLines(w, struct {
-		Date     string `json:"date"`
-		Machine  string `json:"machine"`
-		Versions string `json:"versions"`
-		Matrix
-	}{about.Date, about.Machine, about.Versions, m})
+	return report.WriteLines(w, recorded{about, m})
 }
 
 // WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
@@ -86,14 +87,11 @@ func WriteHazards(w io.Writer) error {
 
 // ReadMatrix reads a matrix that WriteJSON has written.
 func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
-	var in struct {
-		Date, Machine, Versions string
-		Matrix
-	}
+	var in recorded
 	if err := json.NewDecoder(r).Decode(&in); err != nil {
 		return m, about, fmt.Errorf("read the matrix: %w", err)
 	}
-	return in.Matrix, About{Date: in.Date, Machine: in.Machine, Versions: in.Versions}, nil
+	return in.Matrix, in.About, nil
 }
 
 // markdown returns the verdict, in bold with a claim, and with a number if only some runs failed. It
