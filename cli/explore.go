@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"oversell/locks/explore"
 	"oversell/migrations"
 	"oversell/stock"
+	"oversell/view/report"
 	"oversell/view/terminal"
 )
 
@@ -249,11 +249,7 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	out := f.files.textOutput(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	printFound(out, r, time.Since(began))
 	err = f.files.write(map[string]func(io.Writer) error{
-		"json": func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(r)
-		},
+		"json": func(w io.Writer) error { return report.WriteLines(w, r) },
 		"html": func(w io.Writer) error { return f.writePage(cmd, w, r, tree) },
 	}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if ctx.Err() != nil {

@@ -1,7 +1,6 @@
 package grade
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"oversell/lab/measure"
 	"oversell/locks/adapter"
 	"oversell/view/matrix"
+	"oversell/view/report"
 	"oversell/view/terminal"
 )
 
@@ -124,11 +124,7 @@ func (g Grade) Print(out io.Writer, lang string) {
 }
 
 // WriteJSON writes the grade as one JSON object.
-func (g Grade) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", " ")
-	return out.Encode(g)
-}
+func (g Grade) WriteJSON(w io.Writer) error { return report.WriteLines(w, g) }
 
 // WritePage writes a page in a language, en or zh, with the timelines of the runs.
 func (g Grade) WritePage(w io.Writer, machine measure.Machine, lang string) error {
