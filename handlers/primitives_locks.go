@@ -49,7 +49,7 @@ func (c *primitiveCall) readLock() operation {
 	if c.boolean("keep") {
 		return c.keep(hold, heldAnswer{}, c.ReadWrite.Read)
 	}
-	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, then, c.ReadWrite.Write) }
+	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, heldAnswer{Then: then}, c.ReadWrite.Write) }
 }
 
 // writeLock holds the write lock. With then=read, it also acquires the read lock without waiting.
@@ -66,7 +66,7 @@ func (c *primitiveCall) writeLock() operation {
 	if downgrade {
 		return func() (any, error) { return c.downgrade(hold) }
 	}
-	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, then, c.ReadWrite.Read) }
+	return func() (any, error) { return c.hold(c.ReadWrite.Write, hold, heldAnswer{Then: then}, c.ReadWrite.Read) }
 }
 
 // semaphore (3.9.6, 4.6.5) answers 409, "mismatch", if concurrent requests differ in permits.
@@ -76,13 +76,7 @@ func (c *primitiveCall) semaphore() operation {
 	if c.boolean("keep") {
 		return c.keep(hold, answer, acquire)
 	}
-	return func() (any, error) {
-		lock, err := acquire(c.context(), c.request)
-		if err != nil {
-			return nil, err
-		}
-		return c.finish(lock, answer, func(ctx context.Context) error { return locks.Work(ctx, hold) })
-	}
+	return func() (any, error) { return c.hold(acquire, hold, answer, nil) }
 }
 
 // permits reads how many of how many permits the request takes.
@@ -111,13 +105,14 @@ func (c *primitiveCall) readThen(other string) string {
 
 type acquire func(context.Context, locks.Request) (*locks.Lock, error)
 
-func (c *primitiveCall) hold(first acquire, hold time.Duration, then string, second acquire) (any, error) {
+// hold works under the first lock, and also under the second if answer.Then names one.
+func (c *primitiveCall) hold(first acquire, hold time.Duration, answer heldAnswer, second acquire) (any, error) {
 	lock, err := first(c.context(), c.request)
 	if err != nil {
 		return nil, err
 	}
-	return c.finish(lock, heldAnswer{Then: then}, func(ctx context.Context) error {
-		if then == "" {
+	return c.finish(lock, answer, func(ctx context.Context) error {
+		if answer.Then == "" {
 			return locks.Work(ctx, hold)
 		}
 		inner, err := second(ctx, c.request)
