@@ -88,21 +88,18 @@ func strategyOf(rec history.Recording) string {
 }
 
 func extent(rec history.Recording) (from, to time.Duration) {
-	first := true
-	see := func(begin, end time.Duration) {
-		if first {
-			from, first = begin, false
-		}
-		from, to = min(from, begin), max(to, end)
-	}
+	var times []time.Duration
 	for _, e := range rec.Events {
-		see(e.At, e.At)
+		times = append(times, e.At)
 	}
 	for i := range rec.Ops {
-		see(rec.Ops[i].Call, rec.Ops[i].Return)
+		times = append(times, rec.Ops[i].Call, rec.Ops[i].Return)
 	}
 	for _, s := range rec.Spans {
-		see(s.From, s.To)
+		times = append(times, s.From, s.To)
+	}
+	if len(times) > 0 {
+		from, to = slices.Min(times), slices.Max(times)
 	}
 	return from, max(to, from+time.Millisecond)
 }
