@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/trial"
+	"oversell/view/matrix"
+	"oversell/view/report"
 )
 
 // libraryResults is the folder with all recordings, and a page for each library.
@@ -95,4 +99,145 @@ func written(l trial.Library) time.Time {
 		return time.Time{}
 	}
 	return info.ModTime()
+}
+
+// judgedLibrary has the verdicts on a library, with a run for each hazard that broke its lock.
+type judgedLibrary struct {
+	trial.Library
+	trial.Report
+}
+
+// judgedLibraries reads what make libraries has stored, sorted by servers, language and id.
+func judgedLibraries() (all []judgedLibrary, err error) {
+	files, err := filepath.Glob(filepath.Join(trial.LibraryVerdicts, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		j := judgedLibrary{Library: trial.Library{ID: strings.TrimSuffix(filepath.Base(file), ".json")}}
+		if j.Report, err = readJSON[trial.Report](file); err != nil {
+			return nil, err
+		}
+		if j.Runs, err = readRecorded(j.File(".json.gz"), experiment.RecordedRuns); err != nil {
+			return nil, err
+		}
+		all = append(all, j)
+	}
+	slices.SortFunc(all, func(a, b judgedLibrary) int {
+		return cmp.Or(cmp.Compare(a.servers(), b.servers()), cmp.Compare(a.Hello.Language, b.Hello.Language), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func (j judgedLibrary) servers() string { return strings.Join(j.Hello.Backends, ", ") }
+
+// column is a library in the table of verdicts, with or without its fencing token.
+type column struct {
+	judgedLibrary
+	Number int
+	Row    matrix.Row
+}
+
+// Name returns the library with its version.
+func (c column) Name() string { return strings.TrimSpace(c.Hello.Library + " " + c.Hello.Version) }
+
+// Passed returns the number of checks of the contract that passed.
+func (c column) Passed() int { return c.Totals.Checks - c.Totals.ChecksFailed - c.Totals.ChecksOpen }
+
+// Letter returns the letter of the verdict on a hazard.
+func (c column) Letter(hazard string) string { return letter(c.Row.Summaries[hazard].Verdict) }
+
+// group has the libraries on the same servers.
+type group struct {
+	Servers string
+	Columns []column
+	matrix.Matrix
+}
+
+// writeLibraries prints a list of the libraries and a table of their verdicts, for each kind of server.
+func writeLibraries(w io.Writer) error {
+	all, err := judgedLibraries()
+	if err != nil {
+		return err
+	}
+	var groups []group
+	for _, j := range all {
+		if len(groups) == 0 || groups[len(groups)-1].Servers != j.servers() {
+			groups = append(groups, group{Servers: j.servers()})
+		}
+		g := &groups[len(groups)-1]
+		g.Record(j.Matrix) // for the order of the hazards
+		for i := range max(1, len(j.Rows)) {
+			c := column{judgedLibrary: j, Number: len(g.Columns) + 1}
+			if len(j.Rows) > 0 {
+				c.Row = j.Rows[i]
+			}
+			g.Columns = append(g.Columns, c)
+		}
+	}
+	return fill(w, "libraries.md.tmpl", struct {
+		Groups    []group
+		Libraries []judgedLibrary
+	}{groups, all})
+}
+
+// letter stands for a verdict in the table. It tells apart what matrix.Sign does not.
+func letter(v api.Verdict) string {
+	switch v {
+	case "":
+		return " "
+	case api.Stalled:
+		return "s"
+	case api.Aborted:
+		return "a"
+	case api.Wasteful:
+		return "w"
+	}
+	return v.Sign()
+}
+
+// writeLibraryDocuments writes a document for each library, beside its verdicts.
+func writeLibraryDocuments() error {
+	all, err := judgedLibraries()
+	for _, j := range all {
+		err = errors.Join(err, report.WriteFile(j.File(".md"), func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "# %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n"+
+				"[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n",
+				j.ID, strings.TrimSpace(j.Hello.Library+" "+j.Hello.Version), j.Hello.Document, j.Date, j.Machine, j.Versions)
+			j.WriteFindings(w)
+			return err
+		}))
+	}
+	return err
+}
+
+// Seeds returns the smallest number of runs of a hazard.
+func (j judgedLibrary) Seeds() (least int) {
+	for _, row := range j.Rows {
+		for _, s := range row.Summaries {
+			if least == 0 || s.Runs < least {
+				least = s.Runs
+			}
+		}
+	}
+	return least
+}
+
+// writeLibraryPages writes a page for each library, with the timelines of its recorded runs.
+func writeLibraryPages(_ context.Context, args []string) error {
+	folder := args[0]
+	all, err := judgedLibraries()
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755) //nolint:gosec // pages, which everybody may read
+	}
+	if err != nil {
+		return err
+	}
+	for _, j := range all {
+		err := report.WriteFile(filepath.Join(folder, j.ID+".html"), func(w io.Writer) error { return j.WritePage(w, "en") })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
