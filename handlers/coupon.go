@@ -16,13 +16,7 @@ import (
 
 var errRunning = errors.New("an earlier request of this user is still running")
 
-type couponGuard struct {
-	lock  string // id in Config.Lockers of the lock for each user and coupon; empty means no lock
-	early bool   // the lock is released before the commit
-	once  bool   // a unique key in the database rejects a second order
-}
-
-var couponGuards = map[string]couponGuard{ //nolint:gochecknoglobals // a table, never written
+var couponGuards = map[string]guard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
 	// The lock is released before the commit. The same happens if a @Transactional method locks and
 	// unlocks in its body. Tutorial document 001 avoids this with a call through a proxy.
@@ -75,13 +69,13 @@ func (s *Service) postCouponOrder(c *gin.Context) (any, error) {
 	}, nil
 }
 
-func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64, guard couponGuard) (order stock.CouponOrder, err error) {
+func (s *Service) takeCoupon(ctx context.Context, held *heldLock, id, user int64, g guard) (order stock.CouponOrder, err error) {
 	if err := s.Coupons.Check(held.lock.Context(), id, user); err != nil {
 		return order, err
 	}
 	held.trace(ctx, api.Read)
-	err = held.commit(ctx, guard.early, func(committing func() error) (err error) {
-		order, err = s.Coupons.Place(ctx, id, user, guard.once, committing)
+	err = held.commit(ctx, g.early, func(committing func() error) (err error) {
+		order, err = s.Coupons.Place(ctx, id, user, g.once, committing)
 		return err
 	})
 	return order, err

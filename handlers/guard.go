@@ -14,6 +14,16 @@ import (
 // inserted is a step after the last statement of a transaction and before the commit.
 const inserted api.Step = "inserted"
 
+// guard says how a request of a scenario is protected from others.
+type guard struct {
+	lock    string // id in Config.Lockers of the lock for each key; empty means no lock
+	early   bool   // the lock is released before the commit
+	once    bool   // a unique key in the database rejects a second order, or a ticket that is sold already
+	count   bool   // an UPDATE counts the tickets down, and a later SELECT reads the number
+	version bool   // the write requires that the row still has the version that was read
+	key     bool   // the request must have the header Idempotency-Key
+}
+
 type noLock struct{}
 
 func (noLock) Card() api.Card { return api.Card{} }

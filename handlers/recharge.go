@@ -17,14 +17,7 @@ import (
 // idempotencyKey is the name of a header. Repetitions of a request send the same value in it.
 const idempotencyKey = "Idempotency-Key"
 
-type rechargeGuard struct {
-	lock    string // id in Config.Lockers of the lock for each order; empty means no lock
-	early   bool   // the lock is released before the commit
-	version bool   // the write requires that the row still has the version that was read
-	key     bool   // the request must have the header Idempotency-Key
-}
-
-var rechargeGuards = map[string]rechargeGuard{ //nolint:gochecknoglobals // a table, never written
+var rechargeGuards = map[string]guard{ //nolint:gochecknoglobals // a table, never written
 	"none": {},
 	// The lock is released before the commit, as in a @Transactional method of tutorial document 003.
 	"redis-early": {lock: "redis", early: true},
@@ -46,7 +39,7 @@ type recharged struct {
 type rechargeRequest struct {
 	id, amount int64
 	key        string
-	guard      rechargeGuard
+	guard      guard
 	work       time.Duration
 }
 

@@ -13,13 +13,7 @@ import (
 	"oversell/stock"
 )
 
-type ticketGuard struct {
-	lock  string // id in Config.Lockers of the lock for each show; empty means no lock
-	count bool   // an UPDATE counts down, and a later SELECT reads the number
-	once  bool   // a unique key in the database rejects a number that is sold already
-}
-
-var ticketGuards = map[string]ticketGuard{ //nolint:gochecknoglobals // a table, never written
+var ticketGuards = map[string]guard{ //nolint:gochecknoglobals // a table, never written
 	"none":      {},
 	"decrement": {count: true},
 	"mutex":     {lock: "mutex"}, // useless: each window is a process with a mutex of its own
