@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"oversell/locks"
 	"oversell/locks/lockstest"
@@ -44,7 +45,7 @@ Exit status:
 			if err != nil {
 				return ended(ctx, fmt.Errorf("contract: %w", err))
 			}
-			contract, err := lock.CheckContract(ctx, lab.Addresses(), trial.AnyCheck, trial.Printer{Out: out}.Checked)
+			contract, err := lock.CheckContract(ctx, lab.Addresses(), nil, trial.Printer{Out: out}.Checked)
 			if err := errors.Join(err, lab.Close()); err != nil {
 				return ended(ctx, fmt.Errorf("contract: %w", err))
 			}
@@ -70,19 +71,13 @@ func contractVerdict(out io.Writer, contract trial.Contract) error {
 
 // workerCommand is a process of the contract. Its environment names the adapter and the servers.
 func workerCommand() *cobra.Command {
-	return &cobra.Command{
+	return withSettings(&cobra.Command{
 		Use:    "worker",
 		Short:  "Run an adapter for a process that checks its contract",
 		Hidden: true,
-		Args:   noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var s settings
-			if err := s.readEnvironment(); err != nil {
-				return usage("worker: environment: %w", err)
-			}
-			return work(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	}
+	}, func(*settings, *pflag.FlagSet) {}, func(cmd *cobra.Command, s *settings) error {
+		return work(cmd.Context(), *s, cmd.InOrStdin(), cmd.OutOrStdout())
+	})
 }
 
 func work(ctx context.Context, s settings, in io.Reader, out io.Writer) error {

@@ -98,13 +98,23 @@ func defaults() (unset settings) {
 	return unset
 }
 
-// withoutValues makes the help show the defaults of flags. Their values may be secrets from the
-// environment. define adds the flags of the settings that it gets.
-func withoutValues(flags *pflag.FlagSet, define func(*settings, *pflag.FlagSet)) {
-	unset := defaults()
+// withSettings completes a command that runs with settings: of the environment, and of the flags that define adds. The
+// help shows the defaults of the flags, because their values may be secrets.
+func withSettings(c *cobra.Command, define func(*settings, *pflag.FlagSet), run func(*cobra.Command, *settings) error) *cobra.Command {
+	s, unset := settings{}, defaults()
+	parsed := s.readEnvironment()
+	c.Args = noArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if parsed != nil {
+			return usage("environment: %w", parsed)
+		}
+		return run(c, &s)
+	}
+	define(&s, c.Flags())
 	plain := pflag.NewFlagSet("", pflag.ContinueOnError)
 	define(&unset, plain)
-	plain.VisitAll(func(f *pflag.Flag) { flags.Lookup(f.Name).DefValue = f.DefValue })
+	plain.VisitAll(func(f *pflag.Flag) { c.Flags().Lookup(f.Name).DefValue = f.DefValue })
+	return c
 }
 
 // sendable returns an error for a token that browsers refuse to send in a header.

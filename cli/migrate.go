@@ -11,41 +11,31 @@ import (
 )
 
 func migrateCommand() *cobra.Command {
-	var s settings
-	parsed := s.readEnvironment()
-	c := &cobra.Command{
+	return withSettings(&cobra.Command{
 		Use:   "migrate",
 		Short: "Create or update the tables of a database, which a replica also does itself",
-		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if parsed != nil {
-				return usage("environment: %w", parsed)
-			}
-			dsn, err := s.mysqlDSN(s.MySQL)
-			if err != nil {
-				return &exit{2, err}
-			}
-			db, err := stock.Open(dsn, 2)
-			if err != nil {
-				return &exit{2, err}
-			}
-			pool, err := db.DB()
-			if err != nil {
-				return err
-			}
-			defer func() { _ = pool.Close() }()
-			if err := migrations.Up(c.Context(), pool); err != nil {
-				return explain("mysql", err)
-			}
-			fmt.Fprintln(c.OutOrStdout(), "schema is up to date")
-			return nil
-		},
-	}
-	addMigrateFlags(&s, c.Flags())
-	withoutValues(c.Flags(), addMigrateFlags)
-	return c
+	}, func(s *settings, f *pflag.FlagSet) {
+		f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
+	}, migrate)
 }
 
-func addMigrateFlags(s *settings, f *pflag.FlagSet) {
-	f.StringVar(&s.MySQL, "mysql", s.MySQL, "user:password@tcp(host:port)/database (MYSQL_DSN)")
+func migrate(c *cobra.Command, s *settings) error {
+	dsn, err := s.mysqlDSN(s.MySQL)
+	if err != nil {
+		return &exit{2, err}
+	}
+	db, err := stock.Open(dsn, 2)
+	if err != nil {
+		return &exit{2, err}
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pool.Close() }()
+	if err := migrations.Up(c.Context(), pool); err != nil {
+		return explain("mysql", err)
+	}
+	fmt.Fprintln(c.OutOrStdout(), "schema is up to date")
+	return nil
 }

@@ -58,26 +58,16 @@ type settings struct {
 }
 
 func serveCommand() *cobra.Command {
-	var s settings
-	parsed := s.readEnvironment()
-	c := &cobra.Command{
+	return withSettings(&cobra.Command{
 		Use:   "serve",
 		Short: "Run one replica of the service",
 		Long:  "Run one replica. It starts also if backends are missing; only the strategies that need them answer 503.\nEach flag has an environment variable. The flag has precedence.\nEach variable can also be a file: MYSQL_DSN_FILE names a file with the value of MYSQL_DSN.\nThe variables of OpenTelemetry turn traces on, for example OTEL_EXPORTER_OTLP_ENDPOINT: see docs/observe.md.",
-		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if parsed != nil {
-				return usage("environment: %w", parsed)
-			}
-			if err := s.check(); err != nil {
-				return &exit{2, err}
-			}
-			return serve(c.Context(), s)
-		},
-	}
-	addServeFlags(&s, c.Flags())
-	withoutValues(c.Flags(), addServeFlags)
-	return c
+	}, addServeFlags, func(c *cobra.Command, s *settings) error {
+		if err := s.check(); err != nil {
+			return &exit{2, err}
+		}
+		return serve(c.Context(), *s)
+	})
 }
 
 func addServeFlags(s *settings, f *pflag.FlagSet) {

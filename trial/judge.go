@@ -128,7 +128,7 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 	}
 	v = Report{About: matrix.Now(ctx, versions, j.Command), Hello: j.Lock.Hello}
 	w.Part("The contract:")
-	if v.Contract, err = j.Lock.CheckContract(ctx, at, AnyCheck, w.Checked); err != nil {
+	if v.Contract, err = j.Lock.CheckContract(ctx, at, nil, w.Checked); err != nil {
 		return v, err
 	}
 	if _, basic := v.Contract.Failed(); !basic {
