@@ -23,15 +23,27 @@ import (
 	"oversell/view/report"
 )
 
-// libraryResults is the folder with all recordings, and a page for each library.
-const libraryResults = "results/libraries"
+const (
+	libraryList     = "adapters/libraries.json"
+	libraryVerdicts = "docs/libraries"
+	libraryResults  = "results/libraries" // all recordings, and a page for each library
+)
+
+// library is an entry of the list of libraries on trial.
+type library struct {
+	ID      string // of its files and of its section in docs/libraries.md
+	Command string // of its adapter: a program and its arguments, separated by spaces
+}
+
+// file returns the path of a file with verdicts on the library: .json, or .json.gz for recorded runs.
+func (l library) file(suffix string) string { return filepath.Join(libraryVerdicts, l.ID+suffix) }
 
 // librariesCommand puts all libraries on trial, or those with the ids: make libraries.
 func librariesCommand() *cobra.Command {
 	seeds := 1
 	cmd := &cobra.Command{
 		Use:   "libraries [flags] [ID...]",
-		Short: "Judge the libraries of " + trial.LibraryList + ", and keep the verdicts in " + trial.LibraryVerdicts,
+		Short: "Judge the libraries of " + libraryList + ", and keep the verdicts in " + libraryVerdicts,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return judgeLibraries(cmd.Context(), program, ids, seeds)
 		},
@@ -41,11 +53,11 @@ func librariesCommand() *cobra.Command {
 }
 
 func judgeLibraries(ctx context.Context, program string, ids []string, seeds int) error {
-	chosen, err := trial.Libraries(ids)
+	chosen, err := choose(libraryList, "library", ids, func(l library) string { return l.ID })
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{trial.LibraryVerdicts, libraryResults} {
+	for _, folder := range []string{libraryVerdicts, libraryResults} {
 		if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // documents, which everybody may read
 			return err
 		}
@@ -60,13 +72,13 @@ func judgeLibraries(ctx context.Context, program string, ids []string, seeds int
 
 // judgeLibrary runs oversell judge on the library. Its status 1 is no reason to stop: it is a verdict, or an
 // experiment failed, and the earlier verdicts stay.
-func judgeLibrary(ctx context.Context, l trial.Library, program string, seeds int) error {
+func judgeLibrary(ctx context.Context, l library, program string, seeds int) error {
 	before := written(l)
 	_, _ = fmt.Printf("\n== %s: %s\n", l.ID, l.Command)
 	results := filepath.Join(libraryResults, l.ID)
 	args := []string{
 		"judge", "-q", "--seeds", strconv.Itoa(seeds), "--keep", results,
-		"--json", l.File(".json"), "--html", results + ".html", "--",
+		"--json", l.file(".json"), "--html", results + ".html", "--",
 	}
 	// Not ended by ctx: the terminal sends Ctrl-C to the child, too, which then ends its lab.
 	args = append(args, strings.Fields(l.Command)...)
@@ -89,12 +101,12 @@ func judgeLibrary(ctx context.Context, l trial.Library, program string, seeds in
 	}
 	// For the documents: one run of each hazard that broke the lock.
 	runs = slices.DeleteFunc(runs, func(r experiment.Result) bool { return !r.Verdict.Failed() || r.Verdict == api.Wasteful })
-	return writeRuns(l.File(".json.gz"), runs)
+	return writeRuns(l.file(".json.gz"), runs)
 }
 
 // written returns the time at which the verdicts were written, and the zero time without verdicts.
-func written(l trial.Library) time.Time {
-	info, err := os.Stat(l.File(".json"))
+func written(l library) time.Time {
+	info, err := os.Stat(l.file(".json"))
 	if err != nil {
 		return time.Time{}
 	}
@@ -103,22 +115,22 @@ func written(l trial.Library) time.Time {
 
 // judgedLibrary has the verdicts on a library, with a run for each hazard that broke its lock.
 type judgedLibrary struct {
-	trial.Library
+	library
 	trial.Report
 }
 
 // judgedLibraries reads what make libraries has stored, sorted by servers, language and id.
 func judgedLibraries() (all []judgedLibrary, err error) {
-	files, err := filepath.Glob(filepath.Join(trial.LibraryVerdicts, "*.json"))
+	files, err := filepath.Glob(filepath.Join(libraryVerdicts, "*.json"))
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		j := judgedLibrary{Library: trial.Library{ID: strings.TrimSuffix(filepath.Base(file), ".json")}}
+		j := judgedLibrary{library: library{ID: strings.TrimSuffix(filepath.Base(file), ".json")}}
 		if j.Report, err = readJSON[trial.Report](file); err != nil {
 			return nil, err
 		}
-		if j.Runs, err = readRecorded(j.File(".json.gz"), experiment.RecordedRuns); err != nil {
+		if j.Runs, err = readRecorded(j.file(".json.gz"), experiment.RecordedRuns); err != nil {
 			return nil, err
 		}
 		all = append(all, j)
@@ -200,7 +212,7 @@ func letter(v api.Verdict) string {
 func writeLibraryDocuments() error {
 	all, err := judgedLibraries()
 	for _, j := range all {
-		err = errors.Join(err, report.WriteFile(j.File(".md"), func(w io.Writer) error {
+		err = errors.Join(err, report.WriteFile(j.file(".md"), func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "# %s\n\n%s, used as [its documentation](%s) shows. %s; %s; %s.\n\n"+
 				"[All libraries](../libraries.md) says how to read this. `make docs` writes this file.\n\n",
 				j.ID, strings.TrimSpace(j.Hello.Library+" "+j.Hello.Version), j.Hello.Document, j.Date, j.Machine, j.Versions)

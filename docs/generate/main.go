@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/rig"
-	"oversell/trial"
 )
 
 // program is what make build has built. It runs in the labs of this program, and judges the libraries.
@@ -55,7 +54,7 @@ func rootCommand() *cobra.Command {
 		{"runs FOLDER", "Copy one run for each verdict from FOLDER, of break --keep, to " + recordedRuns, one, from(recordRuns)},
 		{"searches FILE", "Add the results of FILE, from explore --all --json, to " + recordedSearches, one, from(recordSearches)},
 		{"databases FOLDER", "Write the results in FOLDER, of make databases, to " + recordedDatabases, one, from(recordDatabases)},
-		{"incidents [ID...]", "Repeat the bug reports of " + trial.IncidentList + ", and compare with what they say", nil, repeatIncidents},
+		{"incidents [ID...]", "Repeat the bug reports of " + incidentList + ", and compare with what they say", nil, repeatIncidents},
 		{"steps [strategy...]", "Record every order of the steps of two clients in " + recordedSteps, nil, recordSteps},
 		{"course [lesson...]", "Run the commands of the lessons in docs/course, and write their results into the lessons", nil, recordCourse},
 		{"pages FOLDER", "Write a page for each library, with its timelines, to FOLDER", one, writeLibraryPages},

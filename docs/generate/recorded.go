@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"oversell/lab/experiment"
+	"oversell/lab/suggest"
 	"oversell/view/matrix"
 	"oversell/view/report"
 )
@@ -32,6 +33,26 @@ func readJSON[Content any](path string) (content Content, err error) {
 		return content, fmt.Errorf("%s: %w", path, err)
 	}
 	return content, nil
+}
+
+// choose returns the entries of a JSON list with these ids, or all without ids.
+func choose[Entry any](list, kind string, ids []string, idOf func(Entry) string) (chosen []Entry, err error) {
+	all, err := readJSON[[]Entry](list)
+	if err != nil || len(ids) == 0 {
+		return all, err
+	}
+	var known []string
+	for _, e := range all {
+		known = append(known, idOf(e))
+	}
+	for _, id := range ids {
+		i := slices.Index(known, id)
+		if i < 0 {
+			return nil, &suggest.Unknown{Kind: kind, Name: id, Known: known}
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
 }
 
 // readRecorded decodes a file of compressed recordings.
