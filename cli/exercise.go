@@ -39,12 +39,7 @@ func exerciseCommand() *cobra.Command {
   oversell exercise isolation
   LANG=zh_CN.UTF-8 oversell exercise znodes
   oversell exercise redis-multi --lab running`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage("exercise: name one exercise. List them: %s", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:              between(0, 1),
 		ValidArgsFunction: offerExercises(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -41,7 +41,7 @@ func TestExerciseAndClientMessages(t *testing.T) {
 	}{
 		{[]string{"exercise"}, 0, "\nredis-no-expiry "},
 		{[]string{"exercise", "isolaton"}, 2, `exercise "isolaton" does not exist; did you mean "isolation"?`},
-		{[]string{"exercise", "index", "znodes"}, 2, "name one exercise"},
+		{[]string{"exercise", "index", "znodes"}, 2, `unexpected argument "znodes"`},
 		{[]string{"exercise", "index", "--lab", "running"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
 		{[]string{"mysql"}, 1, "no lab is running: start one in another terminal with " + binary + " lab"},
 		{[]string{"etcdctl", "--lab"}, 2, "--lab: name the file"},

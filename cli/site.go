@@ -20,12 +20,7 @@ func siteCommand() *cobra.Command {
 requests. FOLDER/index.html is in English, FOLDER/zh/index.html in Chinese. The recordings are part of
 the program. ` + "`make steps`" + ` and ` + "`make timelines`" + ` record them again.`,
 		Example: `  oversell site results/site`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("site: name one folder to write to")
-			}
-			return nil
-		},
+		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			service := handlers.New(handlers.Config{
 				Strategies: catalog.Strategies(catalog.Backends{}), Source: catalog.Source,

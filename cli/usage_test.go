@@ -106,7 +106,7 @@ func TestWrongUsage(t *testing.T) {
 		"-x":                                                "oversell: flag -x does not exist. List them: bin/oversell --help",
 		"--vresion":                                         "oversell: flag --vresion does not exist; did you mean --version?",
 		"exercise isolaton":                                 `exercise "isolaton" does not exist; did you mean "isolation"?`,
-		"exercise a b":                                      "exercise: name one exercise. List them: bin/oversell exercise",
+		"exercise a b":                                      `exercise: unexpected argument "b". Usage: bin/oversell exercise [NAME] [flags]`,
 		"step":                                              "step: name one strategy. List them: bin/oversell strategies",
 		"step none mutex":                                   "step: name one strategy",
 		"step none --pace slow":                             `step: --pace "slow": must be a time with its unit`,
@@ -119,7 +119,7 @@ func TestWrongUsage(t *testing.T) {
 		"migrate x":                                         `migrate: unexpected argument "x"`,
 		"probe":                                             "probe: an argument is missing",
 		"reap":                                              "reap: an argument is missing",
-		"site":                                              "site: name one folder",
+		"site":                                              "site: an argument is missing. Usage: bin/oversell site FOLDER [flags]",
 		"mysql --lab":                                       "mysql: --lab: name the file",
 		// No lab may start for an invalid number.
 		"break pause redis --seeds 0":   "break: --seeds 0: must be 1 or more",
