@@ -29,6 +29,19 @@ func main() {
 	}
 }
 
+// task is what a command does with its arguments.
+type task func(ctx context.Context, args []string) error
+
+// record is the task of adding what a file or a folder has to the recordings. Then it writes the parts again.
+func record(add func(ctx context.Context, from string) error) task {
+	return func(ctx context.Context, args []string) error {
+		if err := add(ctx, args[0]); err != nil {
+			return err
+		}
+		return writeParts()
+	}
+}
+
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "generate",
@@ -37,34 +50,31 @@ func rootCommand() *cobra.Command {
 		SilenceUsage: true,
 		RunE:         func(*cobra.Command, []string) error { return writeParts() },
 	}
-	one, from := cobra.ExactArgs(1), func(record func(ctx context.Context, from string) error) func(context.Context, []string) error {
-		return func(ctx context.Context, args []string) error {
-			if err := record(ctx, args[0]); err != nil {
-				return err
-			}
-			return writeParts()
-		}
-	}
+	one := cobra.ExactArgs(1)
 	for _, c := range []struct {
 		use, short string
 		args       cobra.PositionalArgs
-		run        func(ctx context.Context, args []string) error
+		run        task
 	}{
-		{"claims FILE", "Add the results of FILE, from break --json, to " + recordedMatrix, one, from(recordClaims)},
-		{"runs FOLDER", "Copy one run for each verdict from FOLDER, of break --keep, to " + recordedRuns, one, from(recordRuns)},
-		{"searches FILE", "Add the results of FILE, from explore --all --json, to " + recordedSearches, one, from(recordSearches)},
-		{"databases FOLDER", "Write the results in FOLDER, of make databases, to " + recordedDatabases, one, from(recordDatabases)},
+		{"claims FILE", "Add the results of FILE, from break --json, to " + recordedMatrix, one, record(recordClaims)},
+		{"runs FOLDER", "Copy one run for each verdict from FOLDER, of break --keep, to " + recordedRuns, one, record(recordRuns)},
+		{"searches FILE", "Add the results of FILE, from explore --all --json, to " + recordedSearches, one, record(recordSearches)},
+		{"databases FOLDER", "Write the results in FOLDER, of make databases, to " + recordedDatabases, one, record(recordDatabases)},
 		{"incidents [ID...]", "Repeat the bug reports of " + incidentList + ", and compare with what they say", nil, repeatIncidents},
 		{"steps [strategy...]", "Record every order of the steps of two clients in " + recordedSteps, nil, recordSteps},
 		{"course [lesson...]", "Run the commands of the lessons in docs/course, and write their results into the lessons", nil, recordCourse},
 		{"pages FOLDER", "Write a page for each library, with its timelines, to FOLDER", one, writeLibraryPages},
-		{"alone -- COMMAND [ARGUMENT...]", "Run a command, and fail if other processes took more than a tenth of the cores", cobra.MinimumNArgs(1), runAlone},
+		{
+			"alone -- COMMAND [ARGUMENT...]", "Run a command, and fail if other processes took more than a tenth of the cores",
+			cobra.MinimumNArgs(1), runAlone,
+		},
 		{"reap FOLDER", "Clean up after a lab, which starts this command", one, func(_ context.Context, args []string) error {
 			return rig.Reap(args[0], os.Stdin, os.Stdout)
 		}},
 	} {
 		root.AddCommand(&cobra.Command{
-			Use: c.use, Short: c.short, Args: c.args, RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+			Use: c.use, Short: c.short, Args: c.args,
+			RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 		})
 	}
 	root.AddCommand(librariesCommand())
