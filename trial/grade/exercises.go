@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/lab/experiment"
 	"oversell/lab/suggest"
 )
 
@@ -47,23 +48,14 @@ func (e Exercise) Requirements() []Requirement { return slices.Concat(e.Kept, e.
 // Page returns the file name of the exercise's page in docs/exercises, without its ending.
 func (e Exercise) Page() string { return fmt.Sprintf("%02d-%s", e.Number, e.Name) }
 
-func checks(names ...string) (all []Requirement) {
+// required returns the requirements with these names. A name that is no hazard's is that of a check.
+func required(names ...string) (all []Requirement) {
 	for _, name := range names {
-		all = append(all, Requirement{Check: name})
-	}
-	return all
-}
-
-func hazards(names ...string) (all []Requirement) {
-	for _, name := range names {
-		all = append(all, Requirement{Hazard: name})
-	}
-	return all
-}
-
-func fenced(names ...string) (all []Requirement) {
-	for _, name := range names {
-		all = append(all, Requirement{Hazard: name, Fenced: true})
+		r := Requirement{Check: name}
+		if hazard, fenced := strings.CutSuffix(name, " --fenced"); slices.Contains(experiment.Hazards(), hazard) {
+			r = Requirement{Hazard: hazard, Fenced: fenced}
+		}
+		all = append(all, r)
 	}
 	return all
 }
@@ -72,41 +64,41 @@ func fenced(names ...string) (all []Requirement) {
 func Exercises() []Exercise {
 	onRedis := []string{"redis", "redlock"}
 	anywhere := []string{"redis", "redlock", "zookeeper", "etcd", "mysql"}
-	excludes := slices.Concat(hazards("race", "replica-race"), checks("time-out", "keys", "exclusion", "exclusion-across", "cancellation", "clean-up"))
-	first := slices.Concat(excludes, hazards("crash", "crash-between"))
-	owned := slices.Concat(first, checks("release"), hazards("foreign-unlock"))
-	safe := append(slices.Clone(owned), hazards("late-release")...)
+	excludes := required("race", "replica-race", "time-out", "keys", "exclusion", "exclusion-across", "cancellation", "clean-up")
+	first := slices.Concat(excludes, required("crash", "crash-between"))
+	owned := slices.Concat(first, required("release", "foreign-unlock"))
+	safe := slices.Concat(owned, required("late-release"))
 	return []Exercise{{
 		Number: 1, Name: "expiry", Title: api.Text{EN: "SETNX that cannot deadlock", ZH: "不会死锁的 SETNX"}, Needs: []string{"lease"}, Servers: onRedis,
-		New: slices.Concat(first, checks("unnoticed-expiry", "expiry")),
+		New: slices.Concat(first, required("unnoticed-expiry", "expiry")),
 	}, {
 		Number: 2, Name: "owner", Title: api.Text{EN: "Only the owner unlocks", ZH: "只有持有者才能解锁"}, Needs: []string{"lease"}, Servers: onRedis,
-		Kept: first, New: slices.Concat(checks("release"), hazards("foreign-unlock")),
+		Kept: first, New: required("release", "foreign-unlock"),
 	}, {
 		Number: 3, Name: "compare-and-delete", Title: api.Text{EN: "Compare and delete in one step", ZH: "比较和删除合为一步"}, Needs: []string{"lease"}, Servers: onRedis,
-		Kept: owned, New: hazards("late-release"),
+		Kept: owned, New: required("late-release"),
 	}, {
 		Number: 4, Name: "re-entry", Title: api.Text{EN: "Re-entry", ZH: "可重入"}, Needs: []string{"lease", "reentry"}, Servers: onRedis,
-		Kept: safe, New: slices.Concat(checks("re-entry"), hazards("nesting")),
+		Kept: safe, New: required("re-entry", "nesting"),
 	}, {
 		Number: 5, Name: "renewal", Title: api.Text{EN: "Renewal", ZH: "自动续期"}, Needs: []string{"lease", "lease_per_request", "renewal"}, Servers: onRedis,
-		Kept: safe, New: slices.Concat(checks("renewal", "renewal-end"), hazards("overrun")),
+		Kept: safe, New: required("renewal", "renewal-end", "overrun"),
 	}, {
 		Number: 6, Name: "loss", Title: api.Text{EN: "Notice a loss", ZH: "发现锁已丢失"}, Needs: []string{"lease", "lease_per_request", "loss_notice"}, Servers: onRedis,
-		Kept: safe, New: slices.Concat(checks("expiry", "renewal", "no-renewal", "loss-notice", "late-receipt"), hazards("cutoff", "late-answer")),
+		Kept: safe, New: required("expiry", "renewal", "no-renewal", "loss-notice", "late-receipt", "cutoff", "late-answer"),
 	}, {
 		Number: 7, Name: "wake-up", Title: api.Text{EN: "Wake up instead of polling", ZH: "用唤醒代替轮询"}, Servers: anywhere,
-		Kept: safe, New: hazards("polling", "herd"),
+		Kept: safe, New: required("polling", "herd"),
 	}, {
 		Number: 8, Name: "fair", Title: api.Text{EN: "First come, first served", ZH: "先来先得"}, Needs: []string{"fairness"}, Servers: anywhere,
-		Kept: safe, New: slices.Concat(checks("order"), hazards("dead-waiter")),
+		Kept: safe, New: required("order", "dead-waiter"),
 	}, {
 		Number: 9, Name: "fail-over", Title: api.Text{EN: "Survive a fail-over", ZH: "经得起主从切换"}, Servers: []string{"redlock", "zookeeper", "etcd"},
 		// The new hazards take long, so those between two commands are left out.
-		Kept: slices.Concat(excludes, hazards("crash"), checks("release")), New: hazards("partition", "failover", "minority-loss", "majority-loss"),
+		Kept: slices.Concat(excludes, required("crash", "release")), New: required("partition", "failover", "minority-loss", "majority-loss"),
 	}, {
 		Number: 10, Name: "fence", Title: api.Text{EN: "Fencing tokens", ZH: "栅栏令牌"}, Needs: []string{"fence"}, Servers: anywhere,
-		Kept: safe, New: slices.Concat(checks("fence", "fenced-write"), fenced("pause", "pause-at-read")),
+		Kept: safe, New: required("fence", "fenced-write", "pause --fenced", "pause-at-read --fenced"),
 	}}
 }
 
