@@ -28,7 +28,35 @@ func TestConformance(t *testing.T) {
 	for _, card := range chosen() {
 		t.Run(card.ID, func(t *testing.T) {
 			t.Parallel()
-			lockstest.Run(t, bed.config(card))
+			conforms(t, bed.config(card))
+		})
+	}
+}
+
+// conforms runs all checks that apply to the card as subtests: in parallel, and then the busy ones, one by one. It
+// leaves out the checks that must run alone.
+func conforms(t *testing.T, cfg *lockstest.Config) {
+	t.Run("together", func(t *testing.T) {
+		each(t, cfg, func(c lockstest.Check) bool { return !c.Alone && !c.Busy }, (*testing.T).Parallel)
+	})
+	each(t, cfg, func(c lockstest.Check) bool { return c.Busy }, func(*testing.T) {})
+}
+
+func alone(c lockstest.Check) bool { return c.Alone }
+
+// each runs the chosen checks that apply to the card as subtests. It calls begin first in each.
+func each(t *testing.T, cfg *lockstest.Config, chosen func(lockstest.Check) bool, begin func(*testing.T)) {
+	for _, c := range lockstest.Checks() {
+		if !chosen(c) || c.Claim(cfg.Card) == lockstest.Silent {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			begin(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			if err := c.Run(ctx, cfg); err != nil {
+				t.Errorf("the card of %s claims: %s\nthe check found: %v", cfg.Card.ID, c.Claimed(cfg.Card), err)
+			}
 		})
 	}
 }
@@ -59,7 +87,7 @@ func TestTopologies(t *testing.T) {
 				}
 				t.Run(card.ID, func(t *testing.T) {
 					t.Parallel()
-					lockstest.Run(t, bed.config(card))
+					conforms(t, bed.config(card))
 				})
 			}
 		})
@@ -79,7 +107,7 @@ func TestOutages(t *testing.T) {
 				"mysql": outage(t, r, "mysql"), "zookeeper": outage(t, r, "zookeeper"), "etcd": outage(t, r, "etcd"),
 				"redis": outage(t, r, "redis-1"), "redlock": outage(t, r, "redis-3", "redis-4", "redis-5"),
 			}
-			lockstest.RunAlone(t, cfg)
+			each(t, cfg, alone, func(*testing.T) {})
 		})
 	}
 }
