@@ -5,21 +5,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"oversell/stock"
 )
 
-// fullConn has the methods of the driver's connection that database/sql looks for.
-type fullConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ExecerContext
-	driver.NamedValueChecker
-	driver.Pinger
-	driver.QueryerContext
-	driver.SessionResetter
-	driver.Validator
-}
-
-// gatedConnector makes connections whose statements wait until the schedule delivers them.
+// gatedConnector makes connections whose statements wait until the schedule delivers them. It stands on that of
+// package stock, which sets the isolation level: in a SERIALIZABLE transaction, a plain SELECT would take locks.
 type gatedConnector struct {
 	driver.Connector
 	client *mysqlClient
@@ -30,23 +21,18 @@ func (g gatedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, ok := conn.(fullConn)
+	full, ok := conn.(stock.Conn)
 	if !ok {
 		return nil, fmt.Errorf("explore: a connection of type %T", conn)
 	}
-	c := &gatedConn{fullConn: full, client: g.client}
-	// In a SERIALIZABLE transaction, a plain SELECT would take locks.
-	_, err = full.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", nil)
-	if err == nil {
-		c.id, err = connectionID(ctx, full)
-	}
+	id, err := connectionID(ctx, full)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return c, nil
+	return &gatedConn{Conn: full, client: g.client, id: id}, nil
 }
 
-func connectionID(ctx context.Context, conn fullConn) (uint64, error) {
+func connectionID(ctx context.Context, conn stock.Conn) (uint64, error) {
 	rows, err := conn.QueryContext(ctx, "SELECT CONNECTION_ID()", nil)
 	if err != nil {
 		return 0, err
@@ -65,7 +51,7 @@ func connectionID(ctx context.Context, conn fullConn) (uint64, error) {
 }
 
 type gatedConn struct {
-	fullConn
+	stock.Conn
 	client *mysqlClient
 	id     uint64
 	tx     *transaction // nil outside of a transaction
@@ -85,7 +71,7 @@ func (c *gatedConn) Prepare(string) (driver.Stmt, error) { return nil, errPrepar
 // schedule.
 func (c *gatedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
 	err = c.client.execute(c, newStatement(query, args, c.client.product), func() (changes bool, err error) {
-		result, err = c.fullConn.ExecContext(context.WithoutCancel(ctx), query, args)
+		result, err = c.Conn.ExecContext(context.WithoutCancel(ctx), query, args)
 		if err != nil {
 			return false, err
 		}
@@ -97,7 +83,7 @@ func (c *gatedConn) ExecContext(ctx context.Context, query string, args []driver
 
 func (c *gatedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
 	err = c.client.execute(c, newStatement(query, args, c.client.product), func() (changes bool, err error) {
-		rows, err = c.fullConn.QueryContext(context.WithoutCancel(ctx), query, args)
+		rows, err = c.Conn.QueryContext(context.WithoutCancel(ctx), query, args)
 		return true, err
 	})
 	return rows, err
@@ -107,7 +93,7 @@ func (c *gatedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (tx driv
 	s := newStatement("START TRANSACTION", nil, 0)
 	s.kind, s.tables = connectionOnly, nil
 	err = c.client.execute(c, s, func() (bool, error) {
-		tx, err = c.fullConn.BeginTx(context.WithoutCancel(ctx), opts)
+		tx, err = c.Conn.BeginTx(context.WithoutCancel(ctx), opts)
 		return false, err
 	})
 	if err != nil {

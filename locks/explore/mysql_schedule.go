@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -77,7 +76,7 @@ func (x *mysqlExecutor) newSchedule() (*mysqlSchedule, error) {
 func (s *mysqlSchedule) close() error {
 	err := s.reset(s.product, "DELETE FROM db_stock WHERE id = ?")
 	for _, c := range s.clients {
-		err = errors.Join(err, closeDB(c.db))
+		catalog.Backends{DB: c.db}.Close()
 	}
 	return err
 }

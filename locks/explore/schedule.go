@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gorm.io/gorm"
-
 	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/catalog"
@@ -23,7 +21,7 @@ type schedule struct {
 	left    Bounds
 	began   time.Time
 	running sync.WaitGroup
-	close   []func() error
+	opened  []catalog.Backends
 	counter locks.StockHolder // nil if the row has the whole stock
 	two     bool
 }
@@ -68,7 +66,7 @@ func (x *schedule) run(choose func([]move) int) (o Ending, complete bool, err er
 	if complete {
 		o, err = x.outcome()
 	}
-	err = errors.Join(err, x.endClients(cancel))
+	x.endClients(cancel)
 	synctest.Wait() // a library may still be connecting in the background
 	x.closeLinks()
 	time.Sleep(longestEnd)
@@ -76,13 +74,12 @@ func (x *schedule) run(choose func([]move) int) (o Ending, complete bool, err er
 }
 
 // endClients ends the goroutines of the clients, and closes their connections.
-func (x *schedule) endClients(cancel context.CancelFunc) (err error) {
+func (x *schedule) endClients(cancel context.CancelFunc) {
 	cancel()
 	x.running.Wait()
-	for _, end := range x.close {
-		err = errors.Join(err, end())
+	for _, b := range x.opened {
+		b.Close()
 	}
-	return err
 }
 
 // closeLinks closes the connections at the servers.
@@ -121,25 +118,20 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		if err != nil {
 			return err
 		}
-		x.close = append(x.close, c.Close)
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
 	if slices.Contains(x.card.Backends, "zookeeper") {
 		if b.ZooKeeper, err = x.zk.open(i, lease*x.scale); err != nil {
 			return err
 		}
-		x.close = append(x.close, func() error { b.ZooKeeper.Close(); return nil })
 	}
 	if slices.Contains(x.card.Backends, "etcd") {
 		b.Etcd = x.openEtcd(i)
-		x.close = append(x.close, func() error { _ = b.Etcd.Close(); return nil }) // it returns that it is closed
 	}
-	db, err := stock.OpenOn(database{x.world, i}, 10)
-	if err != nil {
+	if b.DB, err = stock.OpenOn(database{x.world, i}, 10); err != nil {
 		return err
 	}
-	x.close = append(x.close, func() error { return closeDB(db) })
-	b.DB = db
+	x.opened = append(x.opened, b)
 	strategy := x.build(b)
 	c := x.clients[i]
 	x.counter, _ = strategy.(locks.StockHolder)
@@ -160,14 +152,6 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		c.inVain = errors.Is(err, locks.ErrNotAcquired) && time.Since(began) >= wait*x.scale
 	}
 	return nil
-}
-
-func closeDB(db *gorm.DB) error {
-	pool, err := db.DB()
-	if err != nil {
-		return err
-	}
-	return pool.Close()
 }
 
 func letter(client int) string { return "ABCDE"[client : client+1] }
