@@ -20,11 +20,10 @@ import (
 // answers as a server of version 3.8 does: TestZooKeeper compares the two. The world's lock protects it.
 type ensemble struct {
 	tree
-	w         *world
-	sessions  map[int64]*session
-	opened    []int64            // by client, the number of its sessions
-	onData    map[string][]*link // watches, by path: of a node and its data, also of a missing node
-	onListing map[string][]*link // watches, by path: of the children of a node
+	w        *world
+	sessions map[int64]*session
+	opened   []int64            // by client, the number of its sessions
+	watches  map[string][]*link // by path: of a node and its data
 }
 
 // session is that of a client. The server ends it after timeout without a packet of the client.
@@ -39,7 +38,7 @@ type session struct {
 func newEnsemble(w *world) *ensemble {
 	return &ensemble{
 		tree: newTree(), w: w, sessions: map[int64]*session{}, opened: make([]int64, len(w.clients)),
-		onData: map[string][]*link{}, onListing: map[string][]*link{},
+		watches: map[string][]*link{},
 	}
 }
 
@@ -165,18 +164,14 @@ func (e *ensemble) connect(l *link, timeout time.Duration, id int64, password []
 }
 
 func connected(timeout time.Duration, id int64, password []byte) (answer packet) {
-	answer.putInt(0)
-	answer.putInt(int32(timeout.Milliseconds())) //nolint:gosec // as it was sent
-	answer.putLong(id)
-	answer.putBuffer(password)
+	answer.put(int32(0), int32(timeout.Milliseconds()), id, password) //nolint:gosec // as it was sent
 	return answer
 }
 
 // passwordOf is the same in each repetition of a schedule. It need not be secret.
 func passwordOf(session int64) []byte {
 	var p packet
-	p.putLong(^session)
-	p.putLong(session)
+	p.put(^session, session)
 	return p.bytes
 }
 
@@ -190,9 +185,7 @@ func (e *ensemble) execute(l *link, xid int32, o operation) {
 	s.last = time.Now()
 	var body, answer packet
 	code := e.apply(l, o, &body)
-	answer.putInt(xid)
-	answer.putLong(e.zxid)
-	answer.putInt(int32(code))
+	answer.put(xid, e.zxid, code)
 	if code == 0 {
 		answer.bytes = append(answer.bytes, body.bytes...)
 	}
@@ -211,9 +204,12 @@ func (e *ensemble) apply(l *link, o operation, body *packet) zk.ErrCode {
 	case opSetWatches:
 		e.setWatches(l, o)
 	case opExists, opGet, opList:
+		if o.watch && o.kind != opGet { // no lock does this
+			return unimplemented
+		}
 		code := e.read(o, body)
-		if o.watch && (code == 0 || o.kind == opExists) {
-			e.watch(l, o)
+		if o.watch && code == 0 {
+			e.watch(l, o.path)
 		}
 		return code
 	case opMulti:
@@ -240,7 +236,7 @@ func (e *ensemble) multi(session int64, parts []operation, body *packet) {
 	failed := 0
 	code := e.change(func() (code zk.ErrCode) {
 		for i, o := range parts {
-			body.putHeader(o.kind, false, 0)
+			body.put(o.kind, false, int32(0))
 			if code = e.write(o, session, body); code != 0 {
 				failed = i
 				return code
@@ -258,74 +254,46 @@ func (e *ensemble) multi(session int64, parts []operation, body *packet) {
 			case i > failed:
 				result = inconsistent
 			}
-			body.putHeader(opFailed, false, int32(result))
-			body.putInt(int32(result))
+			body.put(opFailed, false, result, result)
 		}
 	}
-	body.putHeader(opFailed, true, -1)
+	body.put(opFailed, true, int32(-1))
 }
 
-func (e *ensemble) watch(l *link, o operation) {
-	watches := e.onData
-	if o.kind == opList {
-		watches = e.onListing
+func (e *ensemble) watch(l *link, node string) {
+	if !slices.Contains(e.watches[node], l) {
+		e.watches[node] = append(e.watches[node], l)
 	}
-	watches[o.path] = append(watches[o.path], l)
 }
 
-// notify sends an event to the connections that watch, once to each. The watches end.
+// notify sends an event to the connections that watch. The watches end.
 func (e *ensemble) notify(event zk.Event) {
-	all := []map[string][]*link{e.onData}
-	switch event.Type {
-	case zk.EventNodeChildrenChanged:
-		all = []map[string][]*link{e.onListing}
-	case zk.EventNodeDeleted:
-		all = []map[string][]*link{e.onData, e.onListing}
+	for _, l := range e.watches[event.Path] {
+		l.sendEvent(event.Type, event.Path)
 	}
-	var told []*link
-	for _, watches := range all {
-		for _, l := range watches[event.Path] {
-			if !slices.Contains(told, l) {
-				told = append(told, l)
-				l.sendEvent(event.Type, event.Path)
-			}
-		}
-		delete(watches, event.Path)
-	}
+	delete(e.watches, event.Path)
 }
 
 func (l *link) sendEvent(kind zk.EventType, node string) {
-	const ofEvent = -1
+	const ofEvent int32 = -1
 	l.w.wake(l.client)
 	var p packet
-	p.putInt(ofEvent)
-	p.putLong(-1)
-	p.putInt(0)
-	p.putInt(int32(kind))
-	p.putInt(int32(zk.StateSyncConnected))
-	p.putText(node)
+	p.put(ofEvent, int64(-1), int32(0), kind, zk.StateSyncConnected, node)
 	l.send(p)
 }
 
 // setWatches sets the watches of a client again, which has a new connection. It sends the events that
 // the client has missed.
 func (e *ensemble) setWatches(l *link, o operation) {
-	for i, kind := range []int32{opGet, opExists, opList} {
-		slices.Sort(o.watches[i]) // the driver has them in any order
-		for _, node := range o.watches[i] {
-			n, exists := e.nodes[node]
-			switch {
-			case kind == opExists && exists:
-				l.sendEvent(zk.EventNodeCreated, node)
-			case kind != opExists && !exists:
-				l.sendEvent(zk.EventNodeDeleted, node)
-			case kind == opGet && n.changed > o.seen:
-				l.sendEvent(zk.EventNodeDataChanged, node)
-			case kind == opList && n.lastChild > o.seen:
-				l.sendEvent(zk.EventNodeChildrenChanged, node)
-			default:
-				e.watch(l, operation{kind: kind, path: node})
-			}
+	slices.Sort(o.watches) // the driver has them in any order
+	for _, node := range o.watches {
+		switch n, exists := e.nodes[node]; {
+		case !exists:
+			l.sendEvent(zk.EventNodeDeleted, node)
+		case n.Mzxid > o.seen:
+			l.sendEvent(zk.EventNodeDataChanged, node)
+		default:
+			e.watch(l, node)
 		}
 	}
 }

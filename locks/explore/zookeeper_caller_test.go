@@ -310,21 +310,10 @@ func (c *caller) exists(node string) {
 	c.answer("stat "+node, err, "%s", text)
 }
 
-func (c *caller) existsW(node string) {
-	ok, _, _, err := c.ExistsW(c.dir + node)
-	c.answer("stat "+node+", watched", err, "%s", map[bool]string{true: "there", false: "missing"}[ok])
-}
-
 func (c *caller) list(node string) {
 	names, stat, err := c.Children(c.dir + node)
 	slices.Sort(names)
 	c.answer("ls "+cmp.Or(node, "/"), err, "%s, %s", names, c.stat(stat))
-}
-
-func (c *caller) listW(node string) {
-	names, _, _, err := c.ChildrenW(c.dir + node)
-	slices.Sort(names)
-	c.answer("ls "+cmp.Or(node, "/")+", watched", err, "%s", names)
 }
 
 // Operations of a multi. Their paths are in the folder of the script.
@@ -378,11 +367,7 @@ func (s *script) raw(name string, timeout time.Duration, id int64, password []by
 	s.t.Cleanup(func() { _ = conn.Close() })
 	r := &raw{script: s, Conn: conn, name: name}
 	var p packet
-	p.putInt(0)
-	p.putLong(0)
-	p.putInt(int32(timeout.Milliseconds()))
-	p.putLong(id)
-	p.putBuffer(password)
+	p.put(int32(0), int64(0), int32(timeout.Milliseconds()), id, password)
 	r.send(p)
 	answer, err := r.receive()
 	if err != nil {
@@ -432,8 +417,7 @@ func (r *raw) receive() (packet, error) {
 func (r *raw) request(what string, xid, op int32, fields func(*packet)) {
 	r.t.Helper()
 	var p packet
-	p.putInt(xid)
-	p.putInt(op)
+	p.put(xid, op)
 	if fields != nil {
 		fields(&p)
 	}

@@ -10,9 +10,9 @@ import (
 
 // The operations of the protocol (zookeeper.jute, ZooDefs.OpCode).
 const (
-	opCreate, opDelete, opExists, opGet, opSet     = 1, 2, 3, 4, 5
-	opPing, opList, opCheck, opMulti, opSetWatches = 11, 12, 13, 14, 101
-	opClose, opFailed                              = -11, -1
+	opCreate, opDelete, opExists, opGet, opSet     int32 = 1, 2, 3, 4, 5
+	opPing, opList, opCheck, opMulti, opSetWatches int32 = 11, 12, 13, 14, 101
+	opClose, opFailed                              int32 = -11, -1
 )
 
 var errPacket = errors.New("not a packet of ZooKeeper")
@@ -52,18 +52,24 @@ func (p *packet) texts() (all []string) {
 	return all
 }
 
-func (p *packet) putInt(n int32)  { p.bytes = binary.BigEndian.AppendUint32(p.bytes, uint32(n)) } //nolint:gosec // as written
-func (p *packet) putLong(n int64) { p.bytes = binary.BigEndian.AppendUint64(p.bytes, uint64(n)) } //nolint:gosec // as written
-func (p *packet) putBool(b bool)  { p.bytes = append(p.bytes, map[bool]byte{true: 1}[b]) }
-func (p *packet) putBuffer(b []byte) {
-	if b == nil {
-		p.putInt(-1)
-		return
+// put writes fields: numbers, bools, texts, buffers, and structs of numbers.
+func (p *packet) put(fields ...any) {
+	for _, field := range fields {
+		switch f := field.(type) {
+		case string:
+			p.put([]byte(f))
+		case []byte:
+			length := int32(len(f)) //nolint:gosec // the locks store little
+			if f == nil {
+				length = -1
+			}
+			p.put(length)
+			p.bytes = append(p.bytes, f...)
+		default:
+			p.bytes, _ = binary.Append(p.bytes, binary.BigEndian, f) // no error: its size is fixed
+		}
 	}
-	p.putInt(int32(len(b))) //nolint:gosec // the locks store little
-	p.bytes = append(p.bytes, b...)
 }
-func (p *packet) putText(s string) { p.putBuffer([]byte(s)) }
 
 // operation is a request of a client, or one of the operations of a multi.
 type operation struct {
@@ -73,7 +79,7 @@ type operation struct {
 	flags, version int32
 	watch          bool
 	parts          []operation // of a multi
-	watches        [3][]string // of setWatches: on data, on nodes that were missing, on children
+	watches        []string    // of setWatches: on the data of these nodes
 	seen           int64       // of setWatches: the zxid of the last answer that the client has received
 }
 
@@ -86,7 +92,7 @@ func (p *packet) operation(kind int32) (o operation) {
 			o.parts = append(o.parts, p.operation(kind))
 		}
 	case opSetWatches:
-		o.seen, o.watches = p.long(), [3][]string{p.texts(), p.texts(), p.texts()}
+		o.seen, o.watches = p.long(), p.texts() // no lock has other watches
 	case opCreate:
 		o.path, o.data = p.text(), p.buffer()
 		for n := p.int(); n > 0 && !p.short; n-- {
@@ -110,12 +116,6 @@ func (p *packet) header() (kind int32, done bool) {
 	kind, done = p.int(), p.bool()
 	p.int()
 	return kind, done
-}
-
-func (p *packet) putHeader(kind int32, done bool, code int32) {
-	p.putInt(kind)
-	p.putBool(done)
-	p.putInt(code)
 }
 
 // String describes the operation, the same in each repetition of a schedule.

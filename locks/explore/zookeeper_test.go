@@ -12,7 +12,7 @@ import (
 //
 // Left out, because no lock and not the driver uses it: access lists, quotas, containers, nodes with a
 // TTL, times in a Stat, limits of time-outs and of sizes, paths that the driver rejects, the
-// authentication, the operations sync, getChildren and reconfig, persistent and recursive watches, the
+// authentication, the operations sync, getChildren and reconfig, watches other than on the data of a node, the
 // names of ZooKeeper's own nodes, and what differs between the servers of an ensemble.
 func TestZooKeeper(t *testing.T) {
 	addr := rigtest.Start(t, rig.Config{Zookeeper: true}).Addresses().Zookeeper[0]
@@ -23,4 +23,16 @@ func TestZooKeeper(t *testing.T) {
 			sameAnswers(t, memory, onServer(t, addr, c.do))
 		})
 	}
+}
+
+// TestZooKeeperRefuses checks that the server in memory refuses the watches that it does not have.
+func TestZooKeeperRefuses(t *testing.T) {
+	inMemory(t, func(s *script) {
+		a := s.client("A", longSession)
+		_, _, _, onMissing := a.ExistsW(s.dir + "/n")
+		_, _, _, onChildren := a.ChildrenW(s.dir)
+		if onMissing == nil || onChildren == nil {
+			t.Errorf("existence: %v, children: %v", onMissing, onChildren)
+		}
+	})
 }

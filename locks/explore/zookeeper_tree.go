@@ -29,33 +29,20 @@ type tree struct {
 }
 
 type znode struct {
-	data      []byte
-	owner     int64 // the session of an ephemeral node, else 0
-	created   int64 // zxid
-	changed   int64 // zxid of the last change of the data
-	lastChild int64 // zxid of the last change of the children
-	version   int32
-	children  int32 // number of children now
-	ever      int32 // number of children that were created: the next sequence number
+	zk.Stat // without the times, which no lock reads, and what putStat adds
+	data    []byte
+	ever    int32 // number of children that were created: the next sequence number
 }
 
 // newTree returns a tree with the two nodes that a new server has.
 func newTree() tree {
-	return tree{nodes: map[string]znode{"/": {children: 1, ever: 1}, "/zookeeper": {}}}
+	return tree{nodes: map[string]znode{"/": {Stat: zk.Stat{NumChildren: 1}, ever: 1}, "/zookeeper": {}}}
 }
 
 func (p *packet) putStat(n znode) {
-	p.putLong(n.created)
-	p.putLong(n.changed)
-	p.putLong(0) // the times, which no lock reads
-	p.putLong(0)
-	p.putInt(n.version)
-	p.putInt(2*n.ever - n.children) // one for each creation, and one for each deletion
-	p.putInt(0)
-	p.putLong(n.owner)
-	p.putInt(int32(len(n.data))) //nolint:gosec // the locks store little
-	p.putInt(n.children)
-	p.putLong(n.lastChild)
+	n.DataLength = int32(len(n.data))     //nolint:gosec // the locks store little
+	n.Cversion = 2*n.ever - n.NumChildren // one for each creation, and one for each deletion
+	p.put(n.Stat)
 }
 
 // transaction executes changes. If do returns an error, nothing is changed, and there is no event.
@@ -78,12 +65,12 @@ func (t *tree) read(o operation, body *packet) zk.ErrCode {
 	}
 	switch o.kind {
 	case opGet:
-		body.putBuffer(n.data)
+		body.put(n.data)
 	case opList:
 		names := t.sorted(func(name string, _ znode) bool { return name != "/" && path.Dir(name) == o.path })
-		body.putInt(int32(len(names))) //nolint:gosec // few
+		body.put(int32(len(names))) //nolint:gosec // few
 		for _, name := range names {
-			body.putText(path.Base(name))
+			body.put(path.Base(name))
 		}
 	}
 	body.putStat(n)
@@ -99,18 +86,18 @@ func (t *tree) write(o operation, session int64, body *packet) zk.ErrCode {
 	switch {
 	case !ok:
 		return noNode
-	case o.version != -1 && o.version != n.version:
+	case o.version != -1 && o.version != n.Version:
 		return badVersion
 	}
 	switch o.kind {
 	case opDelete:
-		if n.children > 0 {
+		if n.NumChildren > 0 {
 			return notEmpty
 		}
 		t.remove(o.path)
 	case opSet:
-		n.data, n.changed = o.data, t.zxid
-		n.version++
+		n.data, n.Mzxid = o.data, t.zxid
+		n.Version++
 		t.nodes[o.path] = n
 		t.event(zk.EventNodeDataChanged, o.path)
 		body.putStat(n)
@@ -130,31 +117,28 @@ func (t *tree) create(o operation, session int64, body *packet) zk.ErrCode {
 	if _, ok := t.nodes[name]; ok {
 		return nodeExists
 	}
-	if parent.owner != 0 {
+	if parent.EphemeralOwner != 0 {
 		return noChildrenAllowed
 	}
-	n := znode{data: o.data, created: t.zxid, changed: t.zxid, lastChild: t.zxid}
+	n := znode{data: o.data, Stat: zk.Stat{Czxid: t.zxid, Mzxid: t.zxid, Pzxid: t.zxid}}
 	if o.flags&zk.FlagEphemeral != 0 {
-		n.owner = session
+		n.EphemeralOwner = session
 	}
-	parent.children++
+	parent.NumChildren++
 	parent.ever++
-	parent.lastChild = t.zxid
+	parent.Pzxid = t.zxid
 	t.nodes[name], t.nodes[path.Dir(name)] = n, parent
-	t.event(zk.EventNodeCreated, name)
-	t.event(zk.EventNodeChildrenChanged, path.Dir(name))
-	body.putText(name)
+	body.put(name)
 	return 0
 }
 
 func (t *tree) remove(name string) {
 	parent := t.nodes[path.Dir(name)]
-	parent.children--
-	parent.lastChild = t.zxid
+	parent.NumChildren--
+	parent.Pzxid = t.zxid
 	t.nodes[path.Dir(name)] = parent
 	delete(t.nodes, name)
 	t.event(zk.EventNodeDeleted, name)
-	t.event(zk.EventNodeChildrenChanged, path.Dir(name))
 }
 
 func (t *tree) event(kind zk.EventType, name string) {
@@ -163,7 +147,7 @@ func (t *tree) event(kind zk.EventType, name string) {
 
 // owned returns the nodes of a session.
 func (t *tree) owned(session int64) []string {
-	return t.sorted(func(_ string, n znode) bool { return n.owner == session })
+	return t.sorted(func(_ string, n znode) bool { return n.EphemeralOwner == session })
 }
 
 // sorted returns nodes in the order of their creation, because a schedule must have the same result
@@ -175,7 +159,7 @@ func (t *tree) sorted(which func(string, znode) bool) (names []string) {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.nodes[a].created, t.nodes[b].created), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(t.nodes[a].Czxid, t.nodes[b].Czxid), cmp.Compare(a, b))
 	})
 	return names
 }
