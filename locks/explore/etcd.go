@@ -155,12 +155,11 @@ func (c *change) put(r *etcdserverpb.PutRequest) (*etcdserverpb.PutResponse, err
 		Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Lease: r.Lease,
 		CreateRevision: revision, ModRevision: revision, Version: 1,
 	}
-	before := c.keys[string(r.Key)]
-	if before != nil {
+	if before := c.keys[string(r.Key)]; before != nil {
 		kv.CreateRevision, kv.Version = before.CreateRevision, before.Version+1
 	}
 	c.keys[string(r.Key)] = kv
-	c.events = append(c.events, &mvccpb.Event{Type: mvccpb.PUT, Kv: kv, PrevKv: before})
+	c.events = append(c.events, &mvccpb.Event{Type: mvccpb.PUT, Kv: kv})
 	return &etcdserverpb.PutResponse{Header: c.header(c.now())}, nil
 }
 
@@ -177,30 +176,13 @@ func (c *change) remove(all []*mvccpb.KeyValue) {
 	for _, kv := range all {
 		delete(c.keys, string(kv.Key))
 		gone := &mvccpb.KeyValue{Key: kv.Key, ModRevision: c.revision + 1}
-		c.events = append(c.events, &mvccpb.Event{Type: mvccpb.DELETE, Kv: gone, PrevKv: kv})
+		c.events = append(c.events, &mvccpb.Event{Type: mvccpb.DELETE, Kv: gone})
 	}
-}
-
-// overlapping reports whether two operations of a branch change the same key. A server rejects that.
-func overlapping(branch []*etcdserverpb.RequestOp) bool {
-	for i, one := range branch {
-		put := one.GetRequestPut()
-		for j, other := range branch {
-			again, deleted := other.GetRequestPut(), other.GetRequestDeleteRange()
-			if put != nil && (again != nil && i != j && bytes.Equal(put.Key, again.Key) || deleted != nil && inRange(put.Key, deleted.Key, deleted.RangeEnd)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // transact executes the operations of one branch, or none: a put on a lease that has ended is
 // rejected before the first operation.
 func (c *change) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
-	if overlapping(r.Success) || overlapping(r.Failure) {
-		return nil, rpctypes.ErrGRPCDuplicateKey
-	}
 	answer, branch := &etcdserverpb.TxnResponse{Succeeded: true}, r.Success
 	for _, condition := range r.Compare {
 		holds, err := c.holds(condition)
@@ -244,28 +226,16 @@ func (c *change) apply(op *etcdserverpb.RequestOp) (*etcdserverpb.ResponseOp, er
 	return nil, errUnsupported("transaction in a transaction")
 }
 
-// holds evaluates a condition on the revision of a key's creation, or on its version. Both are 0 for a key that does
-// not exist.
+// holds evaluates a condition on the revision of a key's creation, which is 0 for a key that does not exist.
 func (c *change) holds(condition *etcdserverpb.Compare) (bool, error) {
-	kv := c.keys[string(condition.Key)]
-	if kv == nil {
-		kv = &mvccpb.KeyValue{}
+	if condition.Target != etcdserverpb.Compare_CREATE || condition.Result != etcdserverpb.Compare_EQUAL || len(condition.RangeEnd) > 0 {
+		return false, errUnsupported("such a condition")
 	}
-	var order int
-	switch {
-	case len(condition.RangeEnd) > 0:
-		return false, errUnsupported("condition on a range")
-	case condition.Target == etcdserverpb.Compare_CREATE:
-		order = cmp.Compare(kv.CreateRevision, condition.GetCreateRevision())
-	case condition.Target == etcdserverpb.Compare_VERSION:
-		order = cmp.Compare(kv.Version, condition.GetVersion())
-	default:
-		return false, errUnsupported("condition on " + condition.Target.String())
+	created := int64(0)
+	if kv := c.keys[string(condition.Key)]; kv != nil {
+		created = kv.CreateRevision
 	}
-	return map[etcdserverpb.Compare_CompareResult]bool{
-		etcdserverpb.Compare_EQUAL: order == 0, etcdserverpb.Compare_NOT_EQUAL: order != 0,
-		etcdserverpb.Compare_GREATER: order > 0, etcdserverpb.Compare_LESS: order < 0,
-	}[condition.Result], nil
+	return created == condition.GetCreateRevision(), nil
 }
 
 // grant creates a lease. Its id is made of the client and a number, such as a01 for the first lease
@@ -341,8 +311,6 @@ type etcdWatch struct {
 	key, end []byte
 	from     int64 // revision
 	noPut    bool
-	noDelete bool
-	previous bool // the events have the values before
 	pending  []*mvccpb.Event
 	broken   bool
 	changed  chan struct{} // closed and replaced at each change
@@ -357,13 +325,9 @@ func (w *etcdWatch) change() {
 func (w *etcdWatch) notify(events []*mvccpb.Event) bool {
 	before := len(w.pending)
 	for _, e := range events {
-		filtered := w.noPut && e.Type == mvccpb.PUT || w.noDelete && e.Type == mvccpb.DELETE
+		filtered := w.noPut && e.Type == mvccpb.PUT
 		if inRange(e.Kv.Key, w.key, w.end) && e.Kv.ModRevision >= w.from && !filtered {
-			seen := *e
-			if !w.previous {
-				seen.PrevKv = nil
-			}
-			w.pending = append(w.pending, &seen)
+			w.pending = append(w.pending, e)
 		}
 	}
 	if len(w.pending) == before {

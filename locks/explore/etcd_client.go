@@ -160,11 +160,9 @@ func (*keepAlives) CloseSend() error { return nil }
 // Watch creates a watch. Like that of clientv3, it returns when the server has it.
 func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, options...)
-	// clientv3 does not export the options of a watch.
-	set := func(option string) bool { return reflect.ValueOf(op).FieldByName(option).Bool() }
 	w := &etcdWatch{
-		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(),
-		noPut: set("filterPut"), noDelete: set("filterDelete"), previous: set("prevKV"), changed: make(chan struct{}),
+		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(), changed: make(chan struct{}),
+		noPut: reflect.ValueOf(op).FieldByName("filterPut").Bool(), // which clientv3 does not export
 	}
 	events := make(chan clientv3.WatchResponse)
 	r := &etcdserverpb.WatchCreateRequest{Key: w.key, RangeEnd: w.end}
