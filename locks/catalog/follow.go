@@ -5,41 +5,42 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 )
+
+// sourcePackage has the functions, methods, types, constants and variables of a package.
+type sourcePackage struct {
+	declared map[types.Object]declaration
+	files    map[string][]declaration
+	uses     map[*ast.Ident]types.Object
+}
 
 type declaration struct {
 	file string
 	node ast.Node
 }
 
-type sourcePackage struct {
-	declared map[string][]declaration            // functions, types, constants, variables
-	methods  map[string]map[string][]declaration // by type, then by name
-}
-
 var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 
 // follow returns the names of the files that a strategy needs. The file own is the first of these
 // files. After it comes each file that declares a name that the strategy uses, in the order of the
-// first use. Each Go file is followed by the Lua scripts that it embeds. follow does not check
-// types. A method counts as used if its receiver type is used and the used code selects a method of
-// this name.
+// first use. Each Go file is followed by the Lua scripts that it embeds. A method that only another
+// package calls, through an interface, does not count as used.
 func follow(files fs.FS, own string) (names []string, err error) {
-	p, first, err := parse(files, own)
+	p, err := parse(files)
 	if err != nil {
 		return nil, err
 	}
-	goFiles := []string{own}
-	types, selected, done := map[string]bool{}, map[string]bool{}, map[ast.Node]bool{}
-	queue := first
-	for len(queue) > 0 {
+	if p.files[own] == nil {
+		return nil, fmt.Errorf("there is no file %s", own)
+	}
+	goFiles, done := []string{}, map[ast.Node]bool{}
+	for queue := p.files[own]; len(queue) > 0; queue = queue[1:] {
 		d := queue[0]
-		queue = queue[1:]
 		if done[d.node] {
 			continue
 		}
@@ -47,19 +48,14 @@ func follow(files fs.FS, own string) (names []string, err error) {
 		if !slices.Contains(goFiles, d.file) {
 			goFiles = append(goFiles, d.file)
 		}
-		used(d.node, func(name string) {
-			queue = append(queue, p.declared[name]...)
-			if p.methods[name] != nil {
-				types[name] = true
-			}
-		}, func(name string) { selected[name] = true })
-		for _, name := range slices.Sorted(maps.Keys(types)) {
-			for _, method := range slices.Sorted(maps.Keys(p.methods[name])) {
-				if selected[method] {
-					queue = append(queue, p.methods[name][method]...)
+		ast.Inspect(d.node, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if used, ok := p.declared[p.uses[id]]; ok {
+					queue = append(queue, used)
 				}
 			}
-		}
+			return true
+		})
 	}
 	for _, name := range goFiles {
 		text, err := fs.ReadFile(files, name)
@@ -74,128 +70,54 @@ func follow(files fs.FS, own string) (names []string, err error) {
 	return names, nil
 }
 
-func parse(files fs.FS, own string) (p sourcePackage, first []declaration, err error) {
-	p = sourcePackage{map[string][]declaration{}, map[string]map[string][]declaration{}}
+func parse(files fs.FS) (p sourcePackage, err error) {
 	all, err := fs.Glob(files, "*.go")
 	if err != nil {
-		return p, nil, err
+		return p, err
 	}
+	var parsed []*ast.File
+	positions, info := token.NewFileSet(), &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	for _, name := range all {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			return p, nil, err
+			return p, err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
 		if err != nil {
-			return p, nil, err
+			return p, err
 		}
+		parsed = append(parsed, file)
+	}
+	// The imports are not there, so what comes from them has no type.
+	unknown := types.Config{Error: func(error) {}}
+	_, _ = unknown.Check("", positions, parsed, info)
+	p = sourcePackage{map[types.Object]declaration{}, map[string][]declaration{}, info.Uses}
+	for _, file := range parsed {
 		for _, d := range file.Decls {
-			p.add(d, name)
-			if name == own {
-				first = append(first, declaration{name, d})
-			}
+			p.add(d, positions.Position(file.Package).Filename, info.Defs)
 		}
 	}
-	if first == nil {
-		return p, nil, fmt.Errorf("there is no file %s", own)
-	}
-	return p, first, nil
+	return p, nil
 }
 
-func (p sourcePackage) add(d ast.Decl, file string) {
+func (p sourcePackage) add(d ast.Decl, file string, defines map[*ast.Ident]types.Object) {
+	p.files[file] = append(p.files[file], declaration{file, d})
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Recv == nil {
-			p.declare(d.Name.Name, declaration{file, d})
-			return
-		}
-		receiver := receiverOf(d)
-		if p.methods[receiver] == nil {
-			p.methods[receiver] = map[string][]declaration{}
-		}
-		p.methods[receiver][d.Name.Name] = append(p.methods[receiver][d.Name.Name], declaration{file, d})
+		p.declared[defines[d.Name]] = declaration{file, d}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
-				p.declare(spec.Name.Name, declaration{file, spec})
+				p.declared[defines[spec.Name]] = declaration{file, spec}
 			case *ast.ValueSpec:
 				for _, name := range spec.Names {
-					p.declare(name.Name, declaration{file, spec})
+					p.declared[defines[name]] = declaration{file, spec}
 				}
 			}
 		}
 	}
-}
-
-func (p sourcePackage) declare(name string, d declaration) {
-	p.declared[name] = append(p.declared[name], d)
-}
-
-func receiverOf(d *ast.FuncDecl) (name string) {
-	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && name == "" {
-			name = id.Name
-		}
-		return name == ""
-	})
-	return name
-}
-
-// used calls name for each name that node uses, and selected for each name after a dot. It leaves
-// out the node's own variables and fields, because they hide the names of the package.
-func used(node ast.Node, name, selected func(string)) {
-	own := variables(node)
-	var report func(ast.Node) bool
-	report = func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			selected(n.Sel.Name)
-			ast.Inspect(n.X, report)
-			return false
-		case *ast.KeyValueExpr:
-			ast.Inspect(n.Value, report)
-			return false
-		case *ast.Ident:
-			if !own[n.Name] {
-				name(n.Name)
-			}
-		}
-		return true
-	}
-	ast.Inspect(node, report)
-}
-
-func variables(node ast.Node) map[string]bool {
-	own := map[string]bool{}
-	note := func(names ...ast.Expr) {
-		for _, n := range names {
-			if id, ok := n.(*ast.Ident); ok {
-				own[id.Name] = true
-			}
-		}
-	}
-	ast.Inspect(node, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Field:
-			for _, id := range n.Names {
-				note(id)
-			}
-		case *ast.ValueSpec:
-			for _, id := range n.Names {
-				note(id)
-			}
-		case *ast.AssignStmt:
-			if n.Tok == token.DEFINE {
-				note(n.Lhs...)
-			}
-		case *ast.RangeStmt:
-			note(n.Key, n.Value)
-		}
-		return true
-	})
-	return own
 }
