@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -54,16 +55,25 @@ func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
 
 // OpenForResets returns a pool whose statements wait up to 20 s for a row that sales lock.
 func OpenForResets(dsn string) (*gorm.DB, error) {
-	cfg, err := parse(dsn)
+	patient, err := WithLockWait(dsn, 20*time.Second)
 	if err != nil {
 		return nil, err
+	}
+	return Open(patient, 2)
+}
+
+// WithLockWait returns the DSN for a pool whose statements wait up to d, in whole seconds, for a row that others lock.
+func WithLockWait(dsn string, d time.Duration) (string, error) {
+	cfg, err := parse(dsn)
+	if err != nil {
+		return "", err
 	}
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	cfg.Params[lockWait] = "20"
-	cfg.ReadTimeout, cfg.WriteTimeout = 25*time.Second, 10*time.Second
-	return Open(cfg.FormatDSN(), 2)
+	cfg.Params[lockWait] = strconv.Itoa(int(d.Seconds()))
+	cfg.ReadTimeout, cfg.WriteTimeout = d+5*time.Second, 10*time.Second
+	return cfg.FormatDSN(), nil
 }
 
 func dialect(pool *sql.DB) gorm.Dialector {

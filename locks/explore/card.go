@@ -42,7 +42,7 @@ func (f fault) at(backends []string) bool {
 func Scopes(card api.Card) (all []Scope) {
 	_, onMySQL := OnMySQL(card.ID)
 	for _, fenced := range []bool{false, true} {
-		if Supports(card.ID, fenced) != nil {
+		if (Scope{Strategy: card.ID, Bounds: Bounds{Fenced: fenced}}).Supported() != nil {
 			continue
 		}
 		for _, f := range faultKinds() {

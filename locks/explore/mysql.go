@@ -9,10 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"oversell/api"
-	"oversell/locks/catalog"
 	"oversell/stock"
 )
 
@@ -40,7 +37,8 @@ func (r *runner) Close() error { return nil }
 // OnMySQL reports whether a strategy can run on a real MySQL, and whether it must, because it uses
 // transactions or tables of its own.
 func OnMySQL(strategy string) (can, must bool) {
-	card, _ := cardOf(strategy)
+	lock, _ := Scope{Strategy: strategy}.find()
+	card := lock.Card
 	must = card.Family == "mysql" || card.BrokenBy(api.EarlyRelease)
 	return must || card.Family == "local", must
 }
@@ -53,7 +51,7 @@ func SupportsOnMySQL(t Scope) error {
 	if t.Bounds != (Bounds{Clients: t.Bounds.Clients, Fenced: t.Bounds.Fenced}) {
 		return errors.New("explore: on a real MySQL there are no faults, only all orders of the statements")
 	}
-	return Supports(t.Strategy, t.Bounds.Fenced)
+	return t.Supported()
 }
 
 const (
@@ -69,7 +67,7 @@ const (
 // which the server ends no lock wait with error 1205. It ends deadlocks as always (error 1213).
 type mysqlExecutor struct {
 	Scope
-	build     catalog.Constructor // of the strategy
+	lock      Lock
 	connector driver.Connector
 	admin     *sql.DB // resets the rows, and asks the server which statements wait
 
@@ -88,16 +86,11 @@ func openMySQL(t Scope) (*mysqlExecutor, error) {
 	if err := SupportsOnMySQL(t); err != nil {
 		return nil, err
 	}
-	cfg, err := mysql.ParseDSN(t.MySQL)
+	patient, err := stock.WithLockWait(t.MySQL, noTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("explore: address of MySQL: %w", err)
+		return nil, fmt.Errorf("explore: %w", err)
 	}
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
-	}
-	cfg.Params["innodb_lock_wait_timeout"] = fmt.Sprint(int(noTimeout.Seconds()))
-	cfg.ReadTimeout, cfg.WriteTimeout = noTimeout, noTimeout
-	connector, err := stock.Connector(cfg.FormatDSN())
+	connector, err := stock.Connector(patient)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +98,8 @@ func openMySQL(t Scope) (*mysqlExecutor, error) {
 	if err != nil {
 		return nil, err
 	}
-	build, _ := catalog.ConstructorOf(t.Strategy) // SupportsOnMySQL has found its card
-	x := &mysqlExecutor{Scope: t, build: build, connector: connector, admin: sql.OpenDB(admin)}
+	lock, _ := t.find() // SupportsOnMySQL has found it
+	x := &mysqlExecutor{Scope: t, lock: lock, connector: connector, admin: sql.OpenDB(admin)}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
 	if _, err := x.waitForRows(ctx); err != nil {

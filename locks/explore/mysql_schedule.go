@@ -118,7 +118,7 @@ func (s *mysqlSchedule) begin() {
 	defer s.mu.Unlock()
 	s.running, s.writes, s.two = true, nil, false
 	for _, c := range s.clients {
-		strategy := s.build(catalog.Backends{DB: c.db, Lease: noTimeout})
+		strategy := s.lock.build(catalog.Backends{DB: c.db, Lease: noTimeout})
 		s.counter, _ = strategy.(locks.StockHolder)
 		ctx, cancel := context.WithCancel(context.Background())
 		// Random pauses decide nothing here (see rest).

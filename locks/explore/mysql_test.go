@@ -36,7 +36,8 @@ func TestMySQL(t *testing.T) {
 		"db-row-naive", "db-row-cleaned", "db-row", "db-row-fair", "get-lock", "atomic", "reservation", "combining",
 	} {
 		t.Run(strategy, func(t *testing.T) {
-			card, _ := cardOf(strategy)
+			lock, _ := Scope{Strategy: strategy}.find()
+			card := lock.Card
 			r := completeOnMySQL(t, strategy, 2, false)
 			if r.Oversold > 0 == card.Safe {
 				t.Errorf("%d of %d schedules lose an update; the card says safe: %v", r.Oversold, r.Schedules, card.Safe)

@@ -17,23 +17,22 @@ import (
 // runner executes schedules of a scope, each from the beginning.
 type runner struct {
 	Scope
-	build   catalog.Constructor // of the strategy
-	card    api.Card
+	lock    Lock
 	scripts map[string]string
 	scale   time.Duration // how many times longer leases and waits are
 }
 
 func newRunner(t Scope) (*runner, error) {
-	if t.Lock != nil && t.Supported() == nil {
-		return &runner{t, t.Lock.build, t.Lock.Card, nil, scale(t.Lock.Card.Backends)}, nil
-	}
-	if err := Supports(t.Strategy, t.Bounds.Fenced); err != nil {
+	lock, err := t.supported()
+	if err != nil {
 		return nil, err
 	}
-	card, _ := cardOf(t.Strategy)
-	scripts, err := redislock.Scripts()
-	build, _ := catalog.ConstructorOf(t.Strategy)
-	return &runner{t, build, card, scripts, scale(card.Backends)}, err
+	r := &runner{Scope: t, lock: lock, scale: 1}
+	if slices.Contains(lock.Card.Backends, "etcd") {
+		r.scale = slower
+	}
+	r.scripts, err = redislock.Scripts()
+	return r, err
 }
 
 // redisServers is the number of independent Redis for redlock. A majority of three is two.
@@ -64,11 +63,11 @@ func (r *runner) run(choose func([]move) int) (o Ending, complete bool, err erro
 // servers returns the number of Redis servers. A lock that needs all servers needs no third one.
 func (r *runner) servers() int {
 	switch {
-	case slices.Contains(r.card.Backends, "redlock") && r.card.BrokenBy(api.MinorityLoss):
+	case slices.Contains(r.lock.Card.Backends, "redlock") && r.lock.Card.BrokenBy(api.MinorityLoss):
 		return 2
-	case slices.Contains(r.card.Backends, "redlock"):
+	case slices.Contains(r.lock.Card.Backends, "redlock"):
 		return redisServers
-	case slices.Contains(r.card.Backends, "redis"):
+	case slices.Contains(r.lock.Card.Backends, "redis"):
 		return 1
 	}
 	return 0
@@ -76,49 +75,36 @@ func (r *runner) servers() int {
 
 // Supported returns an error if the explorer has no servers for the lock, or the lock has no fence.
 func (t Scope) Supported() error {
-	switch {
-	case t.Lock == nil:
-		return Supports(t.Strategy, t.Bounds.Fenced)
-	case t.Bounds.Fenced:
-		return fmt.Errorf("explore: %s has no fencing token", t.Strategy)
-	case t.MySQL != "":
-		return fmt.Errorf("explore: %s runs in memory only", t.Strategy)
-	}
-	return nil
+	_, err := t.supported()
+	return err
 }
 
-// Supports returns an error if the explorer has no servers for a strategy, or its lock has no fence.
-func Supports(strategy string, fenced bool) error {
-	card, ok := cardOf(strategy)
+func (t Scope) supported() (Lock, error) {
+	lock, err := t.find()
+	card := lock.Card
 	switch {
-	case !ok:
-		return fmt.Errorf("explore: there is no strategy %q", strategy)
+	case err != nil:
+		return lock, err
 	case card.Unrepeatable:
-		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", strategy)
-	case card.Family == "mysql" || card.Family == "local":
-	case card.Family == "zookeeper" || card.Family == "etcd":
-	case card.Family == "redis" && !slices.Contains(card.Protects, api.WriteBehind): // that needs tables in MySQL beside the stock in Redis
-	default:
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", strategy)
+		return lock, fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", card.ID)
+	case slices.Contains(card.Protects, api.WriteBehind): // that needs tables in MySQL beside the stock in Redis
+		return lock, fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", card.ID)
+	case t.Bounds.Fenced && !card.Fenced:
+		return lock, fmt.Errorf("explore: %s has no fencing token", card.ID)
+	case t.Lock != nil && t.MySQL != "":
+		return lock, fmt.Errorf("explore: %s runs in memory only", card.ID)
 	}
-	if fenced && !card.Fenced {
-		return fmt.Errorf("explore: %s has no fencing token", strategy)
-	}
-	return nil
+	return lock, nil
 }
 
-func cardOf(strategy string) (api.Card, bool) {
-	for _, c := range catalog.Cards() {
-		if c.ID == strategy {
-			return c, true
-		}
+// find returns the lock of a scope, or the strategy of the catalogue.
+func (t Scope) find() (Lock, error) {
+	if t.Lock != nil {
+		return *t.Lock, nil
 	}
-	return api.Card{}, false
-}
-
-func scale(backends []string) time.Duration {
-	if slices.Contains(backends, "etcd") {
-		return slower
+	build, ok := catalog.ConstructorOf(t.Strategy)
+	if !ok {
+		return Lock{}, fmt.Errorf("explore: there is no strategy %q", t.Strategy)
 	}
-	return 1
+	return Lock{build(catalog.Backends{}).Card(), build}, nil
 }

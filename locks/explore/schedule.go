@@ -120,19 +120,19 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		}
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
-	if slices.Contains(x.card.Backends, "zookeeper") {
+	if slices.Contains(x.lock.Card.Backends, "zookeeper") {
 		if b.ZooKeeper, err = x.zk.open(i, lease*x.scale); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(x.card.Backends, "etcd") {
+	if slices.Contains(x.lock.Card.Backends, "etcd") {
 		b.Etcd = x.openEtcd(i)
 	}
 	if b.DB, err = stock.OpenOn(database{x.world, i}, 10); err != nil {
 		return err
 	}
 	x.opened = append(x.opened, b)
-	strategy := x.build(b)
+	strategy := x.lock.build(b)
 	c := x.clients[i]
 	x.counter, _ = strategy.(locks.StockHolder)
 	// Each client has its own pause, which is the same in each repetition.
