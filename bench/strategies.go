@@ -142,9 +142,9 @@ func connect(at rig.Addresses) (b catalog.Backends, err error) {
 		b.Redlock = append(b.Redlock, client)
 	}
 	b.Redis = b.Redlock[0]
-	if b.ZooKeeper, err = zklock.Open(at.Zookeeper, session); err != nil {
+	if b.ZooKeeper, err = zklock.Open(at.Zookeeper, session, zklock.Access{}); err != nil {
 		return b, err
 	}
-	b.Etcd, err = etcdlock.Open(at.Etcd)
+	b.Etcd, err = etcdlock.Open(at.Etcd, etcdlock.Access{})
 	return b, err
 }

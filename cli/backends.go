@@ -39,8 +39,8 @@ func openBackends(s settings) (*clients, error) {
 	resets, err2 := stock.OpenForResets(dsn)
 	byHand, err6 := stock.Open(dsn, max(2, s.Conns/2))
 	single, err3 := redislock.Open(s.Redis, s.Conns)
-	session, err4 := zklock.OpenAs(s.ZooKeeper, s.ZKSession, zkAccess)
-	members, err5 := etcdlock.OpenAs(s.Etcd, etcdAccess)
+	session, err4 := zklock.Open(s.ZooKeeper, s.ZKSession, zkAccess)
+	members, err5 := etcdlock.Open(s.Etcd, etcdAccess)
 	if err := cmp.Or(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, err
 	}

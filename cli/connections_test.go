@@ -265,7 +265,7 @@ func (c *connections) prepareEtcd(t *testing.T) {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(c.ca.pem)
-	client, err := etcdlock.OpenAs(c.rig.Addresses().Etcd, etcdlock.Access{TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
+	client, err := etcdlock.Open(c.rig.Addresses().Etcd, etcdlock.Access{TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
 	must(t, err)
 	defer func() { _ = client.Close() }()
 	ctx := t.Context()

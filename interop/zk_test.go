@@ -16,7 +16,7 @@ import (
 func onZooKeeper(t *testing.T) side {
 	t.Helper()
 	address := servers.Addresses().Zookeeper[0]
-	session, err := zklock.Open([]string{address}, 20*time.Second)
+	session, err := zklock.Open([]string{address}, 20*time.Second, zklock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

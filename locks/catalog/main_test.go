@@ -134,11 +134,11 @@ func open(c settings) ([]locks.Strategy, error) {
 	if secure != nil {
 		c.Zookeeper, user.Digest = c.ZookeeperTLS, "oversell:a password of this test"
 	}
-	session, err := zklock.OpenAs(c.Zookeeper, c.Lease, user)
+	session, err := zklock.Open(c.Zookeeper, c.Lease, user)
 	if err != nil {
 		return nil, err
 	}
-	members, err := etcdlock.OpenAs(c.Etcd, etcdlock.Access{TLS: secure})
+	members, err := etcdlock.Open(c.Etcd, etcdlock.Access{TLS: secure})
 	if err != nil {
 		return nil, err
 	}

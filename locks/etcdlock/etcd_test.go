@@ -35,7 +35,7 @@ const lease = 4 * time.Second
 // replica returns a lock with its own etcd client, as a separate process would have.
 func replica(t *testing.T) (locks.Locker, *clientv3.Client) {
 	t.Helper()
-	client, err := etcdlock.Open(servers.Addresses().Etcd)
+	client, err := etcdlock.Open(servers.Addresses().Etcd, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func viaLink(t *testing.T) (*lockstest.Link, *clientv3.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	client, err := etcdlock.Open([]string{link.Addr()})
+	client, err := etcdlock.Open([]string{link.Addr()}, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestHalfOpen(t *testing.T) {
 // TestPingWrites: a server whose database is full serves reads, but no sale.
 func TestPingWrites(t *testing.T) {
 	t.Parallel()
-	client, err := etcdlock.Open(rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd)
+	client, err := etcdlock.Open(rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestPingWrites(t *testing.T) {
 func TestMemberHangs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.Start(t, rig.Config{Etcd: true, EtcdServers: 3})
-	client, err := etcdlock.Open(r.Addresses().Etcd)
+	client, err := etcdlock.Open(r.Addresses().Etcd, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

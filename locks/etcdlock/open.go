@@ -34,10 +34,7 @@ type Access struct {
 }
 
 // Open prepares a client for a cluster's members (host:port). It does not wait for a connection.
-func Open(members []string) (*clientv3.Client, error) { return OpenAs(members, Access{}) }
-
-// OpenAs is Open with a user and TLS.
-func OpenAs(members []string, as Access) (*clientv3.Client, error) {
+func Open(members []string, as Access) (*clientv3.Client, error) {
 	// The client's default, a hundred attempts, takes longer than most waits.
 	attempts := uint(max(2, len(members)))
 	if as.User != "" {

@@ -52,7 +52,7 @@ func sameAnswers(t *testing.T, memory, really string) {
 func realEtcd(t *testing.T, addr []string) (clients [2]*clientv3.Client) {
 	t.Helper()
 	for i := range clients {
-		client, err := etcdlock.Open(addr)
+		client, err := etcdlock.Open(addr, etcdlock.Access{})
 		if err != nil {
 			t.Fatal(err)
 		}

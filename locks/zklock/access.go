@@ -24,8 +24,10 @@ type Access struct {
 	TLS    *tls.Config
 }
 
-// OpenAs is Open with a user and TLS.
-func OpenAs(servers []string, timeout time.Duration, as Access) (*Session, error) {
+// Open prepares a session, and does not wait for a connection. The server ends the session after
+// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see Timeout). A
+// path behind the last server, as in host:port/path, is the chroot: all nodes are below it.
+func Open(servers []string, timeout time.Duration, as Access) (*Session, error) {
 	s, err := OpenWith(servers, timeout, dialFor(timeout, as.TLS))
 	if err == nil && as.Digest != "" {
 		s.login.digest = []byte(as.Digest)

@@ -20,7 +20,7 @@ func TestUser(t *testing.T) {
 	}
 	link := linkTo(t)
 	open := func(addr, digest string) *Session {
-		s, err := OpenAs([]string{addr + chroot}, 2*time.Second, Access{Digest: digest})
+		s, err := Open([]string{addr + chroot}, 2*time.Second, Access{Digest: digest})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestChroot(t *testing.T) {
 		}
 	}
 
-	s, err := Open([]string{server() + "/missing"}, 2*time.Second)
+	s, err := Open([]string{server() + "/missing"}, 2*time.Second, Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

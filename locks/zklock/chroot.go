@@ -16,24 +16,18 @@ func (s *Session) full(node string) string {
 	return s.chroot + node
 }
 
-func (s *Session) below(node string) string { return strings.TrimPrefix(node, s.chroot) }
-
-// Create creates a node, and returns its path with the sequence number.
+// Create creates a node, and returns its path with the sequence number. The server deletes a container
+// (zk.FlagContainer) some time after its last child.
 func (s *Session) Create(node string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	if err := s.authenticated(); err != nil {
 		return "", err
 	}
-	made, err := s.conn.Create(s.full(node), data, flags, acl)
-	return s.below(made), err
-}
-
-// CreateContainer creates a node that the server deletes some time after its last child.
-func (s *Session) CreateContainer(node string, data []byte, flags int32, acl []zk.ACL) (string, error) {
-	if err := s.authenticated(); err != nil {
-		return "", err
+	create := s.conn.Create
+	if flags == zk.FlagContainer {
+		create = s.conn.CreateContainer
 	}
-	made, err := s.conn.CreateContainer(s.full(node), data, flags, acl)
-	return s.below(made), err
+	made, err := create(s.full(node), data, flags, acl)
+	return strings.TrimPrefix(made, s.chroot), err
 }
 
 // Exists reports whether a node exists.

@@ -29,7 +29,7 @@ func server() string {
 // session opens a ZooKeeper session, and closes it at the end of the test.
 func session(t *testing.T, addr string, timeout time.Duration) *Session {
 	t.Helper()
-	s, err := Open([]string{addr}, timeout)
+	s, err := Open([]string{addr}, timeout, Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (p *recipe) mkdirs(ctx context.Context, dir string) error {
 		return p.session.mkdir(ctx, dir)
 	}
 	_, err := do(ctx, func() (string, error) {
-		return p.session.CreateContainer(dir, nil, zk.FlagContainer, p.session.acl())
+		return p.session.Create(dir, nil, zk.FlagContainer, p.session.acl())
 	})
 	switch {
 	case errors.Is(err, zk.ErrNodeExists):

@@ -39,13 +39,6 @@ type Session struct {
 	end   context.CancelCauseFunc
 }
 
-// Open prepares a session, and does not wait for a connection. The server ends the session after
-// timeout without a request. The server may limit timeout: by default to 20 of its ticks, 40 s (see Timeout). A
-// path behind the last server, as in host:port/path, is the chroot: all nodes are below it.
-func Open(servers []string, timeout time.Duration) (*Session, error) {
-	return OpenAs(servers, timeout, Access{})
-}
-
 // OpenWith is Open with another way to connect than over a network, and more options of the driver.
 func OpenWith(servers []string, timeout time.Duration, dial zk.Dialer, options ...func(*zk.Conn)) (*Session, error) {
 	servers, chroot, err := splitChroot(servers)
