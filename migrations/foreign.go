@@ -21,7 +21,10 @@ var (
 	columnSQL = regexp.MustCompile("(?m)^  `?(\\w+)`? +(\\w+)(.*?)(?: COMMENT .*)?,?$")
 )
 
-type column struct{ name, kind, definition, nullable string }
+type column struct {
+	name, kind, definition, nullable string
+	needed                           bool // an INSERT must have a value for it; only of a table of the database
+}
 
 // ours returns the columns of each table, from the text of the migrations.
 func ours() (map[string][]column, error) {
@@ -42,7 +45,7 @@ func ours() (map[string][]column, error) {
 					nullable = "NO"
 				}
 				kind := strings.Replace(c[2], "bool", "tinyint", 1) // MySQL has no other bool
-				tables[table[1]] = append(tables[table[1]], column{c[1], kind, strings.Join(strings.Fields(c[2]+c[3]), " "), nullable})
+				tables[table[1]] = append(tables[table[1]], column{c[1], kind, strings.Join(strings.Fields(c[2]+c[3]), " "), nullable, false})
 			}
 		}
 	}
@@ -52,12 +55,7 @@ func ours() (map[string][]column, error) {
 // found is a table of the database.
 type found struct {
 	engine  string // empty for a view
-	columns []foundColumn
-}
-
-type foundColumn struct {
-	name, kind, definition, nullable string
-	needed                           bool // an INSERT must have a value for it
+	columns []column
 }
 
 // check returns ErrForeign if a table exists that does not fit: with it, sales would fail or be lost. It names
@@ -92,7 +90,7 @@ func read(ctx context.Context, db *sql.DB) (map[string]*found, error) {
 	tables := map[string]*found{}
 	for rows.Next() {
 		var name, engine string
-		var c foundColumn
+		var c column
 		if err := rows.Scan(&name, &engine, &c.name, &c.kind, &c.definition, &c.nullable, &c.needed); err != nil {
 			return nil, err
 		}

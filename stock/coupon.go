@@ -99,7 +99,7 @@ func (c *Coupons) Place(ctx context.Context, id, user int64, once bool, committi
 	switch {
 	case errors.Is(err, ErrSoldOut):
 		err = fmt.Errorf("coupon %d: %w", id, ErrSoldOut)
-	case isAnswer(err, duplicate): // the unique key of user and coupon, because order ids are unique
+	case IsDuplicate(err): // the unique key of user and coupon, because order ids are unique
 		err = fmt.Errorf("coupon %d: %w", id, ErrAlreadyTaken)
 	}
 	return order, err

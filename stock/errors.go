@@ -55,6 +55,9 @@ func IsContention(err error) bool {
 	return isAnswer(err, lockWaitTimeout, deadlock, noWait, recordChanged)
 }
 
+// IsDuplicate reports whether the table has a row with the same unique key already.
+func IsDuplicate(err error) bool { return isAnswer(err, duplicate) }
+
 // isAnswer reports whether the server answered with one of the errors.
 func isAnswer(err error, numbers ...uint16) bool {
 	var answer *mysql.MySQLError

@@ -85,7 +85,7 @@ func credit(tx *gorm.DB, order Recharge, proof Proof) error {
 	if proof.Key != "" {
 		// A second request with the same key waits here until the first one commits or rolls back.
 		err := tx.Exec("INSERT INTO db_idempotency_keys (name, recharge, amount) VALUES (?, ?, ?)", proof.Key, order.ID, order.Amount).Error
-		if isAnswer(err, duplicate) {
+		if IsDuplicate(err) {
 			return errKeyTaken
 		}
 		if err != nil {

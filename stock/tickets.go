@@ -64,7 +64,7 @@ func (t *Tickets) SellOnce(ctx context.Context, show int64, sold Ticket, committ
 		// LEAST keeps the lower number, because another window may have sold lower numbers already.
 		return tx.Exec("UPDATE db_shows SET next_number = LEAST(next_number, ?) WHERE id = ?", sold.Number-1, show).Error
 	})
-	if isAnswer(err, duplicate) {
+	if IsDuplicate(err) {
 		return fmt.Errorf("ticket %d: %w", sold.Number, ErrTicketSold)
 	}
 	return err

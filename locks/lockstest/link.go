@@ -17,18 +17,17 @@ type Link struct {
 	listener net.Listener
 	target   string
 
-	mu     sync.Mutex
-	rules  []rule
-	cut    bool
-	conns  map[net.Conn]bool
-	silent *atomic.Bool // set when the connections that are open now become half open
+	mu    sync.Mutex
+	rules []rule
+	cut   bool
+	conns map[*connection]bool
 }
 
 // rule is what a link does with the client messages that contain a text, before it forwards them.
 type rule struct {
 	text []byte
-	once bool                    // it applies to the first message only
-	do   func(mute *atomic.Bool) // mute is set when the answer is lost
+	once bool // it applies to the first message only
+	do   func(*connection)
 }
 
 // NewLink opens a link to a server. The target is its host:port.
@@ -37,7 +36,7 @@ func NewLink(ctx context.Context, target string) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lockstest: %w", err)
 	}
-	l := &Link{listener: listener, target: target, conns: map[net.Conn]bool{}, silent: new(atomic.Bool)}
+	l := &Link{listener: listener, target: target, conns: map[*connection]bool{}}
 	go l.accept()
 	return l, nil
 }
@@ -50,21 +49,21 @@ func (l *Link) Addr() string { return l.listener.Addr().String() }
 // even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	arrived, gate := make(chan struct{}), make(chan struct{})
-	l.add(rule{[]byte(text), true, func(*atomic.Bool) { close(arrived); <-gate }})
+	l.add(rule{[]byte(text), true, func(*connection) { close(arrived); <-gate }})
 	return arrived, sync.OnceFunc(func() { close(gate) })
 }
 
 // Count counts the client messages that contain text, from now on. seen returns their number.
 func (l *Link) Count(text string) (seen func() int) {
 	var n atomic.Int64
-	l.add(rule{[]byte(text), false, func(*atomic.Bool) { n.Add(1) }})
+	l.add(rule{[]byte(text), false, func(*connection) { n.Add(1) }})
 	return func() int { return int(n.Load()) }
 }
 
 // LoseAnswer loses the answer to the next client message that contains text. The server receives
 // the message, and the connection ends when the server answers.
 func (l *Link) LoseAnswer(text string) {
-	l.add(rule{[]byte(text), true, func(mute *atomic.Bool) { mute.Store(true) }})
+	l.add(rule{[]byte(text), true, func(c *connection) { c.mute.Store(true) }})
 }
 
 func (l *Link) add(r rule) {
@@ -74,7 +73,7 @@ func (l *Link) add(r rule) {
 }
 
 // apply applies the rules to a message.
-func (l *Link) apply(message []byte, mute *atomic.Bool) {
+func (l *Link) apply(message []byte, c *connection) {
 	l.mu.Lock()
 	var all []rule
 	l.rules = slices.DeleteFunc(l.rules, func(r rule) bool {
@@ -86,7 +85,7 @@ func (l *Link) apply(message []byte, mute *atomic.Bool) {
 	})
 	l.mu.Unlock()
 	for _, r := range all {
-		r.do(mute)
+		r.do(c)
 	}
 }
 
@@ -106,8 +105,9 @@ func (l *Link) Cut(cut bool) {
 func (l *Link) Silence() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.silent.Store(true)
-	l.silent = new(atomic.Bool)
+	for c := range l.conns {
+		c.silent.Store(true)
+	}
 }
 
 // Close ends the link and all its connections.
@@ -121,7 +121,7 @@ func (l *Link) Close() error {
 
 func (l *Link) closeAll() {
 	for c := range l.conns {
-		_ = c.Close()
+		c.close()
 	}
 }
 
@@ -141,58 +141,55 @@ func (l *Link) connect(client net.Conn) {
 		_ = client.Close()
 		return
 	}
+	c := &connection{link: l, client: client, server: server}
 	l.mu.Lock()
-	l.conns[client], l.conns[server] = true, true
+	l.conns[c] = true
 	if l.cut {
-		_, _ = client.Close(), server.Close()
+		c.close()
 	}
-	silent := l.silent
 	l.mu.Unlock()
-	mute := new(atomic.Bool)
 	go func() {
-		_, _ = io.Copy(unlessMute{client, mute, silent}, server)
+		_, _ = io.Copy(answers{c}, server)
 		_ = client.Close()
 	}()
-	l.forward(server, client, mute, silent)
+	// A client that closes its connection does not stop the messages that it has already sent.
+	_, _ = io.Copy(messages{c}, client)
 	_ = server.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.conns, client)
-	delete(l.conns, server)
+	delete(l.conns, c)
 }
 
-// forward sends the client's messages to the server. A client that closes its connection does not
-// stop the messages that it has already sent.
-func (l *Link) forward(server, client net.Conn, mute, silent *atomic.Bool) {
-	message := make([]byte, 64<<10)
-	for {
-		n, err := client.Read(message)
-		if n > 0 {
-			l.apply(message[:n], mute)
-			if silent.Load() {
-				continue
-			}
-			if _, err := server.Write(message[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
+// connection is one of a client through a link.
+type connection struct {
+	link           *Link
+	client, server net.Conn
+	mute           atomic.Bool // its next answer is lost
+	silent         atomic.Bool // it is half open
+}
+
+func (c *connection) close() { _, _ = c.client.Close(), c.server.Close() }
+
+// messages are those to the server.
+type messages struct{ *connection }
+
+func (m messages) Write(message []byte) (int, error) {
+	m.link.apply(message, m.connection)
+	if m.silent.Load() {
+		return len(message), nil
 	}
+	return m.server.Write(message)
 }
 
-type unlessMute struct {
-	io.Writer
-	mute, silent *atomic.Bool
-}
+// answers are those to the client.
+type answers struct{ *connection }
 
-func (w unlessMute) Write(answer []byte) (int, error) {
-	if w.mute.Load() {
+func (a answers) Write(answer []byte) (int, error) {
+	switch {
+	case a.mute.Load():
 		return 0, io.ErrClosedPipe
-	}
-	if w.silent.Load() {
+	case a.silent.Load():
 		return len(answer), nil
 	}
-	return w.Writer.Write(answer)
+	return a.client.Write(answer)
 }

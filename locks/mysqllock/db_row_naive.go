@@ -2,10 +2,8 @@ package mysqllock
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"oversell/api"
@@ -19,10 +17,7 @@ func DBRowNaive(db *gorm.DB) locks.Locker { return &dbRowNaive{db} }
 
 type dbRowNaive struct{ db *gorm.DB }
 
-const (
-	naivePause   = 50 * time.Millisecond
-	duplicateKey = 1062
-)
+const naivePause = 50 * time.Millisecond
 
 // Acquire repeats the INSERT until it succeeds or the wait is over. DANGER: if the holder dies, or
 // the answer to the INSERT is lost, the row stays until Clear deletes it. The row has no expiry,
@@ -64,10 +59,7 @@ func (l *dbRowNaive) insert(ctx context.Context, key string) (int64, error) {
 
 // isHeld reports whether an INSERT failed because of another row with its key. Errors 1213 and 1205
 // count, too, because requests that wait for the same row may deadlock.
-func isHeld(err error) bool {
-	var answer *mysql.MySQLError
-	return stock.IsContention(err) || errors.As(err, &answer) && answer.Number == duplicateKey
-}
+func isHeld(err error) bool { return stock.IsContention(err) || stock.IsDuplicate(err) }
 
 // remove deletes the row of one grant. It returns ErrNotHeld if there is no such row.
 func (l *dbRowNaive) remove(ctx context.Context, id int64) error {
