@@ -53,7 +53,7 @@ func Open(members []string, as Access) (*clientv3.Client, error) {
 		})},
 	}
 	var opened atomic.Bool
-	chain := grpc.WithChainUnaryInterceptor(loginLater(&opened), loginAnew(cfg), bounded, failFast, record)
+	chain := grpc.WithChainUnaryInterceptor(login(cfg, &opened), bounded, record)
 	cfg.Username, cfg.Password, cfg.DialOptions = as.User, as.Password, append(slices.Clone(cfg.DialOptions), chain)
 	client, err := clientv3.New(cfg)
 	if err != nil {
@@ -64,26 +64,21 @@ func Open(members []string, as Access) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// loginLater answers the authentication that clientv3.New sends, as a server without users does. The
+const authenticate = "/etcdserverpb.Auth/Authenticate"
+
+// login answers the authentication that clientv3.New sends, as a server without users does. The
 // client could not be opened otherwise while etcd cannot be reached, or rejects the password. The
 // server rejects the first request, since it has no token. The client then authenticates, and
 // repeats the request.
-func loginLater(opened *atomic.Bool) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-		if !opened.Load() && method == authenticate {
-			return rpctypes.ErrGRPCAuthNotEnabled
-		}
-		return invoke(ctx, method, request, answer, conn, options...)
-	}
-}
-
-const authenticate = "/etcdserverpb.Auth/Authenticate"
-
-// loginAnew repeats a rejected authentication on a connection of its own. The client sends its old token with every
+//
+// login repeats a rejected authentication on a connection of its own. The client sends its old token with every
 // request, and etcd 3.4 rejects even an authentication for a token that it has lost, as after a restart. For
 // that, the client would authenticate again, and so on without an end. cfg has no user, so no token.
-func loginAnew(cfg clientv3.Config) grpc.UnaryClientInterceptor {
+func login(cfg clientv3.Config, opened *atomic.Bool) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		if method == authenticate && !opened.Load() {
+			return rpctypes.ErrGRPCAuthNotEnabled
+		}
 		err := invoke(ctx, method, request, answer, conn, options...)
 		if method != authenticate || !errors.Is(rpctypes.Error(err), rpctypes.ErrInvalidAuthToken) {
 			return err
@@ -101,20 +96,15 @@ func loginAnew(cfg clientv3.Config) grpc.UnaryClientInterceptor {
 const callTimeout = 2 * time.Second
 
 // bounded returns Unavailable after callTimeout. The client then repeats a read with another member. It does not
-// repeat a transaction, which may have been executed.
+// repeat a transaction, which may have been executed. A request fails at once if no member is reachable.
 func bounded(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := invoke(limited, method, request, answer, conn, options...)
+	err := invoke(limited, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return status.Errorf(codes.Unavailable, "no answer within %v", callTimeout)
 	}
 	return err
-}
-
-// failFast fails a request at once if no member is reachable, instead of waiting for a member.
-func failFast(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	return invoke(ctx, method, request, answer, conn, append(options, grpc.WaitForReady(false))...)
 }
 
 // disconnected returns a channel that is closed when ctx ends or the connection breaks. A watch on
