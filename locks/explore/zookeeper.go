@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -129,13 +128,13 @@ func (e *ensemble) forFolders(o operation) bool {
 func (e *ensemble) connection(l *link, p packet) (m message, waits bool, err error) {
 	p.int()
 	p.long()
-	timeout, id, password := time.Duration(p.int())*time.Millisecond, p.long(), p.buffer()
+	timeout, id := time.Duration(p.int())*time.Millisecond, p.long()
 	if p.short {
 		return m, false, errPacket
 	}
 	m = message{
 		name: "continue the session", server: "zookeeper", writes: true,
-		deliver: func() { e.connect(l, timeout, id, password) },
+		deliver: func() { e.connect(l, timeout, id) },
 	}
 	s := e.sessions[id]
 	if s != nil && slices.ContainsFunc(e.w.inFlight, func(m *message) bool { return m.on == s.on }) {
@@ -144,35 +143,28 @@ func (e *ensemble) connection(l *link, p packet) (m message, waits bool, err err
 	return e.atOnce(m, true), false, nil
 }
 
-// connect begins a session, or continues one on a new connection.
-func (e *ensemble) connect(l *link, timeout time.Duration, id int64, password []byte) {
+// connect begins a session, or continues one on a new connection. It compares no password.
+func (e *ensemble) connect(l *link, timeout time.Duration, id int64) {
 	s := e.sessions[id]
 	switch {
 	case id == 0:
 		e.opened[l.client]++
 		s = &session{id: e.opened[l.client]<<8 + int64(l.client) + 1, client: l.client, timeout: timeout}
 		e.sessions[s.id] = s
-	case s == nil || !bytes.Equal(password, passwordOf(id)): // it has expired
-		l.send(connected(0, 0, make([]byte, 16)))
+	case s == nil: // it has expired
+		l.send(connected(0, 0))
 		l.ended = true
 		return
 	default:
 		s.on.breakNow()
 	}
 	s.on, s.last, l.session = l, time.Now(), s.id
-	l.send(connected(s.timeout, s.id, passwordOf(s.id)))
+	l.send(connected(s.timeout, s.id))
 }
 
-func connected(timeout time.Duration, id int64, password []byte) (answer packet) {
-	answer.put(int32(0), int32(timeout.Milliseconds()), id, password) //nolint:gosec // as it was sent
+func connected(timeout time.Duration, id int64) (answer packet) {
+	answer.put(int32(0), int32(timeout.Milliseconds()), id, make([]byte, 16)) //nolint:gosec // as it was sent
 	return answer
-}
-
-// passwordOf is the same in each repetition of a schedule. It need not be secret.
-func passwordOf(session int64) []byte {
-	var p packet
-	p.put(^session, session)
-	return p.bytes
 }
 
 // execute answers a request.

@@ -388,8 +388,7 @@ func (s *script) raw(name string, timeout time.Duration, id int64, password []by
 		s.sessions[r.id] = name
 		s.mu.Unlock()
 	}
-	empty := slices.Equal(r.password, make([]byte, 16))
-	s.note("%s connects: %s, version %d, time-out %d ms, password of %d bytes, all zero: %v", name, kind, version, agreed, len(r.password), empty)
+	s.note("%s connects: %s, version %d, time-out %d ms, password of %d bytes", name, kind, version, agreed, len(r.password))
 	return r
 }
 

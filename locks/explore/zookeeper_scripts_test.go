@@ -285,8 +285,6 @@ func sessionScripts() []zookeeperScript {
 				p.put(s.dir+"/e", []byte(nil), int32(1), int32(zk.PermAll), "world", "anyone", int32(ephemeral))
 			})
 			watch := s.client("B", longSession)
-			wrong := s.raw("another, with a wrong password", longSession, a.id, make([]byte, 16))
-			wrong.next("waits")
 			unknown := s.raw("another, without a session", longSession, a.id+1<<40, a.password) // far from the ids of other tests
 			unknown.next("waits")
 			again := s.raw("A, again,", longSession, a.id, a.password)

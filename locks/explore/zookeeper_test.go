@@ -11,7 +11,7 @@ import (
 // same answers, in full: the results, the errors, the events and their order. With -v, it writes them.
 //
 // Left out, because no lock and not the driver uses it: access lists, quotas, containers, nodes with a
-// TTL, times in a Stat, limits of time-outs and of sizes, paths that the driver rejects, the
+// TTL, times in a Stat, limits of time-outs and of sizes, wrong passwords, paths that the driver rejects, the
 // authentication, the operations sync, getChildren and reconfig, watches other than on the data of a node, the
 // names of ZooKeeper's own nodes, and what differs between the servers of an ensemble.
 func TestZooKeeper(t *testing.T) {
