@@ -9,7 +9,6 @@ import (
 	"net"
 	"path"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,8 +97,8 @@ func splitChroot(servers []string) (hosts []string, chroot string, err error) {
 
 // hosts is the list of servers. Unlike the driver's own list, it keeps the names: a certificate is
 // for a name, and a name may get another address, or none at all at the start of a replica.
+// The driver calls it from one goroutine.
 type hosts struct {
-	mu        sync.Mutex
 	servers   []string
 	at, began int
 }
@@ -120,8 +119,6 @@ func (h *hosts) Len() int { return len(h.servers) }
 
 // Next returns the next server. again means that all of them have been tried without success.
 func (h *hosts) Next() (server string, again bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.at = (h.at + 1) % len(h.servers)
 	again = h.at == h.began
 	if h.began < 0 {
@@ -131,11 +128,7 @@ func (h *hosts) Next() (server string, again bool) {
 }
 
 // Connected notes that the present server has accepted the connection.
-func (h *hosts) Connected() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.began = h.at
-}
+func (h *hosts) Connected() { h.began = h.at }
 
 // lastError is a logger for the driver. It keeps the last error, because the driver only logs why
 // it cannot connect. A request then fails with ErrNoServer. It also keeps the session time-out that the server
