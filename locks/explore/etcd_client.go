@@ -117,45 +117,33 @@ func (c *etcdClient) LeaseRevoke(ctx context.Context, r *etcdserverpb.LeaseRevok
 	return answer, err
 }
 
-// LeaseKeepAlive opens a stream of keep-alives.
+// LeaseKeepAlive opens a stream for one keep-alive.
 func (c *etcdClient) LeaseKeepAlive(ctx context.Context, _ ...grpc.CallOption) (etcdserverpb.Lease_LeaseKeepAliveClient, error) {
-	return &keepAlives{c: c, ctx: ctx, sent: make(chan *etcdserverpb.LeaseKeepAliveRequest, 16)}, nil
+	return &keepAlive{c: c, ctx: ctx}, nil
 }
 
-// keepAlives is a stream of keep-alives.
-type keepAlives struct {
+// keepAlive is the stream of a KeepAliveOnce: no lock uses the repetitions of clientv3.
+type keepAlive struct {
 	grpc.ClientStream
 	c    *etcdClient
 	ctx  context.Context //nolint:containedctx // it is that of the stream
-	sent chan *etcdserverpb.LeaseKeepAliveRequest
+	sent *etcdserverpb.LeaseKeepAliveRequest
 }
 
 // Send sends a keep-alive with the next Recv.
-func (k *keepAlives) Send(r *etcdserverpb.LeaseKeepAliveRequest) error {
-	select {
-	case k.sent <- r:
-		return nil
-	case <-k.ctx.Done():
-		return status.FromContextError(k.ctx.Err()).Err()
-	}
-}
+func (k *keepAlive) Send(r *etcdserverpb.LeaseKeepAliveRequest) error { k.sent = r; return nil }
 
-// Recv returns the next answer.
-func (k *keepAlives) Recv() (answer *etcdserverpb.LeaseKeepAliveResponse, err error) {
-	select {
-	case r := <-k.sent:
-		err = k.c.ask(k.ctx, r, func() error { answer = k.c.keepAlive(r.ID); return nil })
-		return answer, err
-	case <-k.ctx.Done():
-		return nil, status.FromContextError(k.ctx.Err()).Err()
-	}
+// Recv returns the answer.
+func (k *keepAlive) Recv() (answer *etcdserverpb.LeaseKeepAliveResponse, err error) {
+	err = k.c.ask(k.ctx, k.sent, func() error { answer = k.c.keepAlive(k.sent.ID); return nil })
+	return answer, err
 }
 
 // Context returns the context of the stream.
-func (k *keepAlives) Context() context.Context { return k.ctx }
+func (k *keepAlive) Context() context.Context { return k.ctx }
 
 // CloseSend does nothing.
-func (*keepAlives) CloseSend() error { return nil }
+func (*keepAlive) CloseSend() error { return nil }
 
 // Watch creates a watch. Like that of clientv3, it returns when the server has it.
 func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/concurrency"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -27,8 +25,8 @@ import (
 // Left out, because no lock uses it: old revisions, compaction, transactions in a transaction, puts
 // that keep the value or the lease, answers with the values before a write, ranges by other revisions than that of
 // the creation, conditions other than on the revision of the creation, two changes of a key in one transaction,
-// questions about leases, watches without deletions or with the values before, their progress notifications and
-// fragments, users, and what differs between the members of a cluster.
+// questions about leases, keep-alives that the client repeats, watches without deletions or with the values
+// before, their progress notifications and fragments, users, and what differs between the members of a cluster.
 func TestEtcd(t *testing.T) {
 	addr := rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd
 	for _, script := range etcdScripts() {
@@ -386,37 +384,7 @@ func etcdScripts() []etcdScript {
 			end()
 			endBoth()
 		}},
-		{name: "etcd's own mutex", do: ownMutex},
 	}
-}
-
-// ownMutex uses a session of clientv3: its lease is kept alive until the server revokes it.
-func ownMutex(n *etcdNotes) {
-	var sessions [2]*concurrency.Session
-	var mutexes [2]*concurrency.Mutex
-	for i, client := range n.clients {
-		s, err := concurrency.NewSession(client, concurrency.WithTTL(2))
-		if err != nil {
-			n.fatal(err)
-		}
-		defer s.Close() //nolint:errcheck // the lease of the first one has ended
-		sessions[i], mutexes[i] = s, concurrency.NewMutex(s, n.dir+"mutex")
-	}
-	n.note("lock: %v", mutexes[0].Lock(n.ctx))
-	n.note("locked: %t", errors.Is(mutexes[1].TryLock(n.ctx), concurrency.ErrLocked))
-	time.Sleep(4 * time.Second) // twice the lease
-	n.note("still locked: %t", errors.Is(mutexes[1].TryLock(n.ctx), concurrency.ErrLocked))
-	n.note("unlock: %v", mutexes[0].Unlock(n.ctx))
-	n.note("lock: %v", mutexes[0].Lock(n.ctx))
-	locked := make(chan error)
-	go func() { locked <- mutexes[1].Lock(n.ctx) }()
-	if _, err := n.clients[1].Revoke(n.ctx, sessions[0].Lease()); err != nil {
-		n.fatal(err)
-	}
-	n.note("lock: %v", <-locked)
-	<-sessions[0].Done()
-	n.note("the session has ended")
-	n.note("unlock: %v", mutexes[1].Unlock(n.ctx))
 }
 
 // TestEtcdRefuses checks that the etcd in memory refuses what it does not have, instead of a wrong answer.
