@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -22,23 +21,6 @@ type Worker struct {
 	calls []*call       // the index is the command's ID
 	ended chan struct{} // closed when the process has ended
 	err   error         // how the process ended; set before ended is closed
-}
-
-// start starts a worker as the leader of its own process group: a worker may run its lock in a program
-// of its own.
-func start(ctx context.Context, cmd *exec.Cmd) (*Worker, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p, err := process.Start(cmd, nil)
-	if err != nil {
-		return nil, fmt.Errorf("lockstest: start a worker: %w", err)
-	}
-	w := &Worker{Process: p, ended: make(chan struct{})}
-	go w.read()
-	if err := w.do(ctx, command{Do: doPing}); err != nil {
-		w.Kill()
-		return nil, err
-	}
-	return w, nil
 }
 
 func (w *Worker) read() {

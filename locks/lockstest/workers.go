@@ -3,9 +3,13 @@ package lockstest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
+
+	"oversell/trial/process"
 )
 
 // Workers are the processes of a test run. A check that pauses or kills a worker starts a worker of
@@ -43,9 +47,22 @@ func (ws *Workers) shared(ctx context.Context, n int, lease time.Duration) (*Wor
 	return w, nil
 }
 
-// start starts a worker. Close ends only shared workers. The caller must Kill any other worker.
+// start starts a worker as the leader of its own process group: a worker may run its lock in a program
+// of its own. Close ends only shared workers. The caller must Kill any other worker.
 func (ws *Workers) start(ctx context.Context, lease time.Duration) (*Worker, error) {
-	return start(ctx, ws.Command(lease))
+	cmd := ws.Command(lease)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p, err := process.Start(cmd, nil)
+	if err != nil {
+		return nil, fmt.Errorf("lockstest: start a worker: %w", err)
+	}
+	w := &Worker{Process: p, ended: make(chan struct{})}
+	go w.read()
+	if err := w.do(ctx, command{Do: doPing}); err != nil {
+		w.Kill()
+		return nil, err
+	}
+	return w, nil
 }
 
 // Close ends the shared workers, and returns the errors of the workers that failed.
