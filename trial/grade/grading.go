@@ -188,13 +188,12 @@ func doubleGrant(r experiment.Result) bool {
 
 // findings returns a finding for each requirement, also for those that were not checked.
 func (g *grading) findings() (all []Finding) {
-	required := g.requirements()
-	for i, r := range required {
+	for _, r := range g.requirements() {
 		f, ok := g.found[r.Name()]
 		if !ok {
 			f = Finding{Requirement: r.Name(), Found: g.unchecked()}
 		}
-		f.Kept = i < len(required)-len(g.exercise.New)
+		f.Kept = slices.Contains(g.exercise.Kept, r)
 		all = append(all, f)
 	}
 	return all
