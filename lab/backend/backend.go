@@ -99,20 +99,26 @@ func EtcdMessages(ctx context.Context, addr string) (int64, error) {
 
 // EtcdLeads reports whether the member at addr is the leader of its cluster.
 func EtcdLeads(ctx context.Context, addr string) (bool, error) {
-	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status", "{}")
-	if err != nil {
-		return false, err
-	}
 	var status struct {
 		Leader string
 		Header struct {
 			Member string `json:"member_id"`
 		}
 	}
-	if err := json.Unmarshal(text, &status); err != nil {
-		return false, fmt.Errorf("%s: no status of etcd: %w: %s", addr, err, text)
+	err := askEtcd(ctx, http.MethodPost, addr, "/v3/maintenance/status", "{}", &status)
+	return err == nil && status.Leader == status.Header.Member, err
+}
+
+// askEtcd sends a request and decodes the answer, which is JSON.
+func askEtcd(ctx context.Context, method, addr, path, body string, answer any) error {
+	text, err := requestEtcd(ctx, method, addr, path, body)
+	if err == nil {
+		err = json.Unmarshal(text, answer)
 	}
-	return status.Leader == status.Header.Member, nil
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", path, err, text)
+	}
+	return nil
 }
 
 func requestEtcd(ctx context.Context, method, addr, path, body string) ([]byte, error) {

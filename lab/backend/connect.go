@@ -6,26 +6,36 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 )
 
-// WithMySQL opens a pool for the server with this dsn, and closes it when use returns.
-func WithMySQL(dsn string, use func(*sql.DB) error) error {
+// OpenMySQL returns a pool for the server with this dsn.
+func OpenMySQL(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return fmt.Errorf("mysql: %w", err)
+		return nil, fmt.Errorf("mysql: %w", err)
 	}
 	cfg.Logger = &mysql.NopLogger{} // the default prints each refused connection
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return fmt.Errorf("mysql: %w", err)
+		return nil, fmt.Errorf("mysql: %w", err)
 	}
-	db := sql.OpenDB(connector)
+	return sql.OpenDB(connector), nil
+}
+
+// WithMySQL opens a pool for the server with this dsn, and closes it when use returns.
+func WithMySQL(dsn string, use func(*sql.DB) error) error {
+	db, err := OpenMySQL(dsn)
+	if err != nil {
+		return err
+	}
 	defer func() { _ = db.Close() }()
 	if err := use(db); err != nil {
 		return fmt.Errorf("mysql: %w", err)
@@ -58,6 +68,20 @@ func WithRedis(url string, use func(*redis.Client) error) error {
 	defer func() { _ = client.Close() }()
 	if err := use(client); err != nil {
 		return fmt.Errorf("redis at %s: %w", options.Addr, err) // the URL has a password
+	}
+	return nil
+}
+
+// WithZooKeeper connects to one of the servers, given as host:port, and ends the session when use returns.
+func WithZooKeeper(servers []string, use func(*zk.Conn) error) error {
+	const sessionTimeout = 10 * time.Second
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(log.New(io.Discard, "", 0)))
+	if err == nil {
+		defer conn.Close()
+		err = use(conn)
+	}
+	if err != nil {
+		return fmt.Errorf("zookeeper: %w", err)
 	}
 	return nil
 }

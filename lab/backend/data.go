@@ -3,14 +3,12 @@ package backend
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
@@ -90,42 +88,28 @@ func texts(ctx context.Context, db *sql.DB, query string) (all []string, err err
 	return all, rows.Err()
 }
 
-// ZooKeeper is a client that sees and deletes the nodes of other sessions.
-type ZooKeeper struct{ conn *zk.Conn }
-
-// OpenZooKeeper connects to one of the servers, given as host:port, when it is first used.
-func OpenZooKeeper(servers []string) (*ZooKeeper, error) {
-	const sessionTimeout = 10 * time.Second
-	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
-	if err != nil {
-		return nil, fmt.Errorf("zookeeper: %w", err)
-	}
-	return &ZooKeeper{conn}, nil
+// EphemeralNodes returns the paths of all nodes that belong to a session. Every lock on ZooKeeper has such
+// nodes: with persistent nodes, a dead holder would keep the lock for ever.
+func EphemeralNodes(servers []string) (paths []string, err error) {
+	err = WithZooKeeper(servers, func(conn *zk.Conn) error {
+		paths, err = ephemeralBelow(conn, "/")
+		return err
+	})
+	return paths, err
 }
 
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
-// Close ends the session.
-func (z *ZooKeeper) Close() { z.conn.Close() }
-
-// Ephemeral returns the paths of all nodes that belong to a session. Every lock on ZooKeeper has such
-// nodes: with persistent nodes, a dead holder would keep the lock for ever.
-func (z *ZooKeeper) Ephemeral() (paths []string, err error) { return z.below("/") }
-
-func (z *ZooKeeper) below(node string) (paths []string, err error) {
-	children, stat, err := z.conn.Children(node)
+func ephemeralBelow(conn *zk.Conn, node string) (paths []string, err error) {
+	children, stat, err := conn.Children(node)
 	switch {
 	case errors.Is(err, zk.ErrNoNode): // deleted meanwhile
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("zookeeper: list %s: %w", node, err)
+		return nil, fmt.Errorf("list %s: %w", node, err)
 	case stat.EphemeralOwner > 0: // a container has a negative owner
 		return []string{node}, nil
 	}
 	for _, child := range children {
-		more, err := z.below(path.Join(node, child))
+		more, err := ephemeralBelow(conn, path.Join(node, child))
 		if err != nil {
 			return nil, err
 		}
@@ -134,19 +118,19 @@ func (z *ZooKeeper) below(node string) (paths []string, err error) {
 	return paths, nil
 }
 
-// DeleteEphemeral deletes all nodes that belong to a session, and returns their number.
-func (z *ZooKeeper) DeleteEphemeral() (nodes int64, err error) {
-	paths, err := z.Ephemeral()
-	if err != nil {
-		return 0, err
-	}
-	for _, node := range paths {
-		if err := z.conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return nodes, fmt.Errorf("zookeeper: delete %s: %w", node, err)
+// DeleteEphemeralNodes deletes all nodes that belong to a session, and returns their number.
+func DeleteEphemeralNodes(servers []string) (nodes int64, err error) {
+	err = WithZooKeeper(servers, func(conn *zk.Conn) error {
+		paths, err := ephemeralBelow(conn, "/")
+		for _, node := range paths {
+			if err := conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return fmt.Errorf("delete %s: %w", node, err)
+			}
+			nodes++
 		}
-		nodes++
-	}
-	return nodes, nil
+		return err
+	})
+	return nodes, err
 }
 
 // allKeys is a range of etcd from the first key to the last. "AA==" is a zero byte.
@@ -154,20 +138,14 @@ const allKeys = `"key": "AA==", "range_end": "AA=="`
 
 // EtcdLeases returns the lease of each key in the etcd at addr that has one.
 func EtcdLeases(ctx context.Context, addr string) (leases []string, err error) {
-	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/range", "{"+allKeys+`, "keys_only": true}`)
-	if err != nil {
-		return nil, err
-	}
 	var answer struct{ Kvs []struct{ Lease string } }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, fmt.Errorf("%s: no keys of etcd: %w: %s", addr, err, text)
-	}
+	err = askEtcd(ctx, http.MethodPost, addr, "/v3/kv/range", "{"+allKeys+`, "keys_only": true}`, &answer)
 	for _, key := range answer.Kvs {
 		if key.Lease != "" {
 			leases = append(leases, key.Lease)
 		}
 	}
-	return leases, nil
+	return leases, err
 }
 
 // RevokeEtcdLease ends a lease, and so deletes its keys.
@@ -178,13 +156,9 @@ func RevokeEtcdLease(ctx context.Context, addr, lease string) error {
 
 // DeleteEtcdKeys deletes all keys of the etcd at addr, and returns their number. Leases stay.
 func DeleteEtcdKeys(ctx context.Context, addr string) (keys int64, err error) {
-	text, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/kv/deleterange", "{"+allKeys+"}")
-	if err != nil {
-		return 0, err
-	}
 	var answer struct {
 		Deleted int64 `json:",string"`
 	}
-	err = json.Unmarshal(text, &answer)
+	err = askEtcd(ctx, http.MethodPost, addr, "/v3/kv/deleterange", "{"+allKeys+"}", &answer)
 	return answer.Deleted, err
 }

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -52,14 +51,10 @@ func zookeeperVersion(ctx context.Context, addr string) (string, error) {
 }
 
 func etcdVersion(ctx context.Context, addr string) (string, error) {
-	text, err := requestEtcd(ctx, http.MethodGet, addr, "/version", "")
-	if err != nil {
-		return "", err
-	}
 	var answer struct {
 		Server string `json:"etcdserver"`
 	}
-	err = json.Unmarshal(text, &answer)
+	err := askEtcd(ctx, http.MethodGet, addr, "/version", "", &answer)
 	return answer.Server, err
 }
 

@@ -10,22 +10,20 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"oversell/lab/backend"
 	"oversell/view/terminal"
 )
 
 type mysqlSession struct{ db *sql.DB }
 
 func openMySQL(dsn string) (session, error) {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil || dsn == "" {
+	if dsn == "" {
 		return nil, errors.New("the lab has no MySQL")
 	}
-	cfg.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(cfg)
+	db, err := backend.OpenMySQL(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("mysql: %w", err)
+		return nil, err
 	}
-	db := sql.OpenDB(connector)
 	// One connection that is never replaced, or a transaction would end without notice.
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"path"
 	"slices"
@@ -36,7 +37,7 @@ func openZookeeper(at rig.Addresses) (session, error) {
 		return nil, errors.New("the lab has no ZooKeeper")
 	}
 	s := &zkSession{fired: make(chan string, 16)}
-	conn, _, err := zk.Connect(at.Zookeeper, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(silent{}))
+	conn, _, err := zk.Connect(at.Zookeeper, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err == nil && at.Login != "" {
 		err = conn.AddAuth("digest", []byte(at.Login))
 	}
@@ -46,10 +47,6 @@ func openZookeeper(at rig.Addresses) (session, error) {
 	s.conn = conn
 	return s, nil
 }
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
 
 // dial keeps the connection, for end.
 func (s *zkSession) dial(network, address string, timeout time.Duration) (net.Conn, error) {

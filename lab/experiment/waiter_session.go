@@ -104,12 +104,7 @@ func (p places) without(other places) places {
 
 func (bed *Testbed) places(ctx context.Context) (places, error) {
 	at := bed.Rig.Addresses()
-	client, err := backend.OpenZooKeeper(at.Zookeeper)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	nodes, err1 := client.Ephemeral()
+	nodes, err1 := backend.EphemeralNodes(at.Zookeeper)
 	leases, err2 := backend.EtcdLeases(ctx, at.Etcd[0])
 	return slices.Concat(nodes, leases), errors.Join(err1, err2)
 }

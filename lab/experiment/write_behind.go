@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/backend"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -82,18 +83,15 @@ func (r *round) sellUncarried(ctx context.Context) (restore, revive fault.Heal, 
 
 // rows returns the participants' stock in MySQL, read over a direct connection.
 func (r *round) rows(ctx context.Context) ([]int, error) {
-	db, err := sql.Open("mysql", r.bed.Rig.Addresses().MySQL)
-	if err != nil {
-		return nil, fmt.Errorf("mysql: %w", err)
-	}
-	defer func() { _ = db.Close() }()
 	counts := make([]int, len(r.participants))
-	for i, p := range r.participants {
-		if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.product).Scan(&counts[i]); err != nil {
-			return nil, fmt.Errorf("the row of %s: %w", p.Name(), err)
+	return counts, backend.WithMySQL(r.bed.Rig.Addresses().MySQL, func(db *sql.DB) error {
+		for i, p := range r.participants {
+			if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.product).Scan(&counts[i]); err != nil {
+				return fmt.Errorf("the row of %s: %w", p.Name(), err)
+			}
 		}
-	}
-	return counts, nil
+		return nil
+	})
 }
 
 // awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside

@@ -42,12 +42,7 @@ func deleteLocks(ctx context.Context, at rig.Addresses, service string) (deleted
 		}
 		return deleted, nil
 	case "zookeeper":
-		client, err := backend.OpenZooKeeper(at.Zookeeper)
-		if err != nil {
-			return 0, err
-		}
-		defer client.Close()
-		return client.DeleteEphemeral()
+		return backend.DeleteEphemeralNodes(at.Zookeeper)
 	case "etcd":
 		return backend.DeleteEtcdKeys(ctx, at.Etcd[0])
 	case "mysql":

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -36,20 +35,14 @@ func (r *Rig) enter(ctx context.Context) error {
 		if len(host.Zookeeper) == 0 {
 			return errors.New("rig: the host has no ZooKeeper")
 		}
-		if err := createFolder(host.Zookeeper, "/"+name); err != nil {
+		err := backend.WithZooKeeper(host.Zookeeper, func(conn *zk.Conn) error {
+			_, err := conn.Create("/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("rig: a folder of the host's ZooKeeper: %w", err)
 		}
 		r.addrs.Zookeeper = []string{strings.Join(host.Zookeeper, ",") + "/" + name}
 	}
 	return nil
-}
-
-func createFolder(servers []string, path string) error {
-	c, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, err = c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-	return err
 }

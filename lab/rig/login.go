@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	etcd "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"oversell/lab/backend"
 )
 
 // addLogin returns the options of ZooKeeper for Config.Login. The server reads jaas.conf, and so does ZooKeeper's own
@@ -48,20 +49,15 @@ func ownZookeeper(servers []string, user, password string) error {
 	if len(servers) == 0 {
 		return nil
 	}
-	c, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := c.AddAuth("digest", []byte(user+":"+password)); err != nil {
-		return err
-	}
-	for _, node := range []string{"/zookeeper/quota", "/zookeeper", "/"} {
-		if _, err := c.SetACL(node, zk.DigestACL(zk.PermAll, user, password), -1); err != nil {
-			return fmt.Errorf("zookeeper: %s: %w", node, err)
+	return backend.WithZooKeeper(servers, func(conn *zk.Conn) error {
+		err := conn.AddAuth("digest", []byte(user+":"+password))
+		for _, node := range []string{"/zookeeper/quota", "/zookeeper", "/"} {
+			if err == nil {
+				_, err = conn.SetACL(node, zk.DigestACL(zk.PermAll, user, password), -1)
+			}
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // ownEtcd adds a user with all rights. etcd requires a user root, which nobody uses here.
