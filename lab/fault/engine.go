@@ -87,15 +87,15 @@ func (m *Masters) Replace(key string) Fault {
 }
 
 func (m *Masters) awaitReplaced(ctx context.Context) error {
-	return await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
+	return rig.Await(ctx, "a replica of "+m.killed.Name()+" becomes the master", m.replaced)
 }
 
 func (m *Masters) awaitFollowed(ctx context.Context) error {
-	if err := await(ctx, m.killed.Name()+" follows the new master", m.followed); err != nil || len(m.masters) > 1 {
+	if err := rig.Await(ctx, m.killed.Name()+" follows the new master", m.followed); err != nil || len(m.masters) > 1 {
 		return err // a cluster has no Sentinels
 	}
 	agreed, since := "", time.Now()
-	return await(ctx, "all Sentinels agree, and no fail-over begins", func(ctx context.Context) error {
+	return rig.Await(ctx, "all Sentinels agree, and no fail-over begins", func(ctx context.Context) error {
 		now, err := m.settled(ctx)
 		if err != nil || now != agreed {
 			agreed, since = now, time.Now()
@@ -124,26 +124,6 @@ func (m *Masters) followed(ctx context.Context) error {
 		}
 	}
 	return errors.New("there is no new master")
-}
-
-// failOverTimeout is far longer than Sentinel or a cluster needs: a second or two to notice that the
-// master is down, and as long to elect another one.
-const failOverTimeout = time.Minute
-
-func await(ctx context.Context, what string, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, failOverTimeout)
-	defer cancel()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waited too long until %s: %w", what, err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 // roles returns the servers of the topology that run, by their roles.

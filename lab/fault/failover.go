@@ -134,7 +134,7 @@ func follow(ctx context.Context, s *rig.Server, master string) error {
 	if err := withRedis(s, func(c *redis.Client) error { return c.ReplicaOf(ctx, host, port).Err() }); err != nil {
 		return fmt.Errorf("follow %s: %w", master, err)
 	}
-	return await(ctx, s.Name()+" has the data of "+master, func(ctx context.Context) error {
+	return rig.Await(ctx, s.Name()+" has the data of "+master, func(ctx context.Context) error {
 		return hasReplicationLine(ctx, s, "master_link_status:up")
 	})
 }

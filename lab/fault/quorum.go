@@ -37,7 +37,7 @@ func (m *Masters) LoseQuorum(left string) Fault {
 				}
 			}
 			m.killed.Kill()
-			return await(ctx, left+" notices that the master and the other Sentinels are down", func(ctx context.Context) error {
+			return rig.Await(ctx, left+" notices that the master and the other Sentinels are down", func(ctx context.Context) error {
 				return withRedis(sentinel, func(c *redis.Client) error { return alone(ctx, c) })
 			})
 		},
@@ -50,7 +50,7 @@ func (m *Masters) LoseQuorum(left string) Fault {
 			}
 			err := starts.Wait()
 			if err == nil {
-				err = await(ctx, "all Sentinels name the new master, and it has a replica", func(ctx context.Context) error { return m.announced(ctx) })
+				err = rig.Await(ctx, "all Sentinels name the new master, and it has a replica", func(ctx context.Context) error { return m.announced(ctx) })
 			}
 			if err != nil {
 				return err

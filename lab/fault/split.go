@@ -34,7 +34,7 @@ func (m *Masters) Split(services ...string) Fault {
 				err = m.awaitReplaced(ctx)
 			}
 			if err == nil {
-				err = await(ctx, "two Sentinels name the new master, and it has a replica", func(ctx context.Context) error {
+				err = rig.Await(ctx, "two Sentinels name the new master, and it has a replica", func(ctx context.Context) error {
 					return m.announced(ctx, side...)
 				})
 			}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	"oversell/lab/rig"
 )
 
 // Together injects faults of the same kind, such as on the links to all servers of a lock, and heals them in reverse
@@ -44,28 +41,5 @@ func Together(all ...Fault) Fault {
 			}
 			return err
 		},
-	}
-}
-
-// Delay delays each answer of a link.
-func Delay(l *rig.Link, by time.Duration) Fault {
-	return onLink(l, "slow answers of "+l.To(), func() error { return l.Delay(by) })
-}
-
-// HoldCommand holds back the nth command of a lock that contains text, from 1, with all that follows it: see
-// rig.HoldCommandOn. Heal delivers it, and leaves the links as they are: Restore would lose it.
-func HoldCommand(text string, nth int, links ...*rig.Link) Fault {
-	var held *rig.HeldCommand
-	return Fault{
-		Name: "command held back", Target: links[0].From(),
-		inject: func(context.Context) (err error) {
-			held, err = rig.HoldCommandOn(links, text, nth)
-			return err
-		},
-		heal: func(context.Context) error {
-			held.Deliver()
-			return nil
-		},
-		landed: unless(func() bool { return held.Name() != "" }, "no command was held back"),
 	}
 }

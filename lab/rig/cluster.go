@@ -112,7 +112,7 @@ func (r *Rig) AwaitEven(ctx context.Context) error {
 	if r.cfg.Database == Galera {
 		query = galeraPosition
 	}
-	return awaitNil(ctx, "both databases have the same history", func(ctx context.Context) error {
+	return Await(ctx, "both databases have the same history", func(ctx context.Context) error {
 		var at [2]string
 		for i, node := range r.databases {
 			position, err := backend.MySQLValue(ctx, node.AdminDSN(), query)

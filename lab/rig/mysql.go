@@ -76,7 +76,7 @@ func (d *database) install(ctx context.Context) error {
 		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
 	}, d.more)
 	if d.origin != nil { // its users and tables come with the copy
-		return awaitNil(ctx, d.origin.name+" serves", d.origin.probe)
+		return Await(ctx, d.origin.name+" serves", d.origin.probe)
 	}
 	setUp := filepath.Join(d.dir, "setup.sql")
 	if err := os.WriteFile(setUp, []byte(d.setUp), 0o600); err != nil {

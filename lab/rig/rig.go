@@ -252,8 +252,8 @@ func (r *Rig) AwaitReady(ctx context.Context, except ...string) error {
 	return nil
 }
 
-// awaitNil calls probe until it returns nil, for a minute at most. Its error names the condition.
-func awaitNil(ctx context.Context, condition string, probe func(context.Context) error) error {
+// Await calls probe until it returns nil, for two minutes at most. Its error names the condition.
+func Await(ctx context.Context, condition string, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := poll(ctx, nil, probe); err != nil {

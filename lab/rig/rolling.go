@@ -36,7 +36,7 @@ func (r *Rig) restart(ctx context.Context, s *Server) error {
 	if err := s.BringUp(ctx); err != nil {
 		return err
 	}
-	return awaitNil(ctx, "nginx sends requests to "+s.name, func(ctx context.Context) error { return r.balanced(ctx, s) })
+	return Await(ctx, "nginx sends requests to "+s.name, func(ctx context.Context) error { return r.balanced(ctx, s) })
 }
 
 // balanced returns nil if s answered a request to nginx.

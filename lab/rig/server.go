@@ -245,7 +245,7 @@ func (s *Server) AwaitReady(ctx context.Context) error {
 	if s.readyURL == "" {
 		return nil
 	}
-	return awaitNil(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, s.readyURL) })
+	return Await(ctx, "the service is ready", func(ctx context.Context) error { return get(ctx, s.readyURL) })
 }
 
 // BringUp starts the server unless it is running, and waits as AwaitReady does.

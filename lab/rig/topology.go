@@ -64,7 +64,7 @@ func (r *Rig) addSentinels(found programs) {
 		s.args = []string{conf, "--sentinel", "--port", s.port(), "--bind", loopback, "--dir", s.dir}
 		// A Sentinel that starts too early does not look for replicas again for 10 s.
 		s.prepare = func(ctx context.Context) error {
-			return awaitNil(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
+			return Await(ctx, "redis-master has its replicas", r.asks(master.addr, "INFO replication", "connected_slaves:2"))
 		}
 		s.probe = r.asks(s.addr, "SENTINEL CKQUORUM "+SentinelMaster, "+OK 3 usable")
 		r.backends = append(r.backends, s)
@@ -123,12 +123,12 @@ func (r *Rig) joinCluster(ctx context.Context, found programs) error {
 		return err
 	}
 	for _, s := range nodes {
-		if err := awaitNil(ctx, s.name+" knows that all slots are served", r.asks(s.addr, "CLUSTER INFO", "cluster_state:ok")); err != nil {
+		if err := Await(ctx, s.name+" knows that all slots are served", r.asks(s.addr, "CLUSTER INFO", "cluster_state:ok")); err != nil {
 			return err
 		}
 	}
 	for _, s := range nodes[3:] {
-		if err := awaitNil(ctx, s.name+" follows its master", r.asks(s.addr, "INFO replication", "master_link_status:up")); err != nil {
+		if err := Await(ctx, s.name+" follows its master", r.asks(s.addr, "INFO replication", "master_link_status:up")); err != nil {
 			return err
 		}
 	}
