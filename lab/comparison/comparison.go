@@ -196,16 +196,12 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	case len(wanted) == 0:
 		return slices.DeleteFunc(slices.Clone(cards), func(c api.Card) bool { return !c.Core }), nil
 	}
-	ids := make([]string, len(cards))
-	for i, c := range cards {
-		ids[i] = c.ID
-	}
 	for _, id := range wanted {
-		i := slices.Index(ids, id)
-		if i < 0 {
-			return nil, planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: ids}}
+		card, err := suggest.Find("strategy", id, cards, func(c api.Card) string { return c.ID })
+		if err != nil {
+			return nil, planError{err}
 		}
-		chosen = append(chosen, cards[i])
+		chosen = append(chosen, card)
 	}
 	return chosen, nil
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-shellwords"
+
+	"oversell/lab/load"
 )
 
 // Command is a line of a lesson's block of commands: bin/oversell, curl, sleep or wait.
@@ -133,7 +135,7 @@ func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
 		}
 		switch {
 		case c.pause > 0:
-			err = sleep(ctx, c.pause)
+			err = load.Sleep(ctx, c.pause)
 		case c.wait:
 			requests.Wait()
 		case c.URL != nil:
@@ -154,15 +156,6 @@ func (r Runner) Run(ctx context.Context, commands []Command) (*Results, error) {
 	recorded()
 	results.text = text.String()
 	return results, err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // oversell runs the program. The report of run in JSON goes to stdout, and the text for people to stderr. The

@@ -84,7 +84,7 @@ func (r Runner) record(ctx context.Context, commands []Command, results *Results
 		return func() {}
 	}
 	return func() {
-		_ = sleep(ctx, 100*time.Millisecond) // a replica reports the release after its answer
+		_ = load.Sleep(ctx, 100*time.Millisecond) // a replica reports the release after its answer
 		rec := history.Recording{Start: start, Events: withoutPrimitives(stop())}
 		for _, q := range results.requests {
 			if op, answered := q.op(start); answered {

@@ -33,7 +33,6 @@ package exercise
 import (
 	"embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"oversell/api"
@@ -85,11 +84,7 @@ func Find(name string) (Exercise, error) {
 	if err != nil {
 		return Exercise{}, err
 	}
-	i := slices.IndexFunc(all, func(e Exercise) bool { return e.Name == name })
-	if i < 0 {
-		return Exercise{}, &suggest.Unknown{Kind: "exercise", Name: name, Known: names()}
-	}
-	return all[i], nil
+	return suggest.Find("exercise", name, all, func(e Exercise) string { return e.Name })
 }
 
 // Needs returns a lab with the servers that the exercise uses, and no others.

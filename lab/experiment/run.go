@@ -60,12 +60,8 @@ func (p Plan) Validate(cards []Card) error {
 		return err
 	}
 	for _, id := range p.Strategies {
-		var known []string
-		for _, c := range cards {
-			known = append(known, c.ID)
-		}
-		if !slices.Contains(known, id) {
-			return planError{&suggest.Unknown{Kind: "strategy", Name: id, Known: known}}
+		if _, err := suggest.Find("strategy", id, cards, func(c Card) string { return c.ID }); err != nil {
+			return planError{err}
 		}
 	}
 	if slices.ContainsFunc(chosen, func(e Experiment) bool { return len(p.subjects(e, cards)) > 0 }) {
@@ -242,9 +238,9 @@ func choose(hazards []string) ([]Experiment, error) {
 	}
 	var chosen []Experiment
 	for _, hazard := range hazards {
-		e, ok := Of(hazard)
-		if !ok {
-			return nil, planError{&suggest.Unknown{Kind: "hazard", Name: hazard, Known: Hazards()}}
+		e, err := suggest.Find("hazard", hazard, All(), func(e Experiment) string { return e.Hazard })
+		if err != nil {
+			return nil, planError{err}
 		}
 		chosen = append(chosen, e)
 	}

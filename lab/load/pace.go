@@ -12,7 +12,7 @@ func (c *client) closed(ctx context.Context) iter.Seq[time.Duration] {
 		c.active.Add(1)
 		defer c.active.Add(-1)
 		for sent := 0; c.plan.sendsMore(sent); sent++ {
-			if c.plan.over(time.Since(c.start)) || !yield(0) || !sleep(ctx, c.called+c.plan.Every-time.Since(c.start)) {
+			if c.plan.over(time.Since(c.start)) || !yield(0) || Sleep(ctx, c.called+c.plan.Every-time.Since(c.start)) != nil {
 				return
 			}
 		}
@@ -37,7 +37,7 @@ func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Durati
 	defer close(dues)
 	for sent := range p.Clients * p.Loops {
 		due := p.Rate.due(sent)
-		if p.over(due) || !sleep(ctx, p.Rate.wait(time.Since(start), sent)) {
+		if p.over(due) || Sleep(ctx, p.Rate.wait(time.Since(start), sent)) != nil {
 			return
 		}
 		select {

@@ -47,7 +47,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	var active atomic.Int64
 	for position, i := range order(p.Seed, p.Clients) {
 		clients.Go(func() {
-			if !sleep(ctx, time.Until(start.Add(delay(p.RampUp, position, p.Clients)))) {
+			if Sleep(ctx, time.Until(start.Add(delay(p.RampUp, position, p.Clients)))) != nil {
 				return
 			}
 			c := &client{id: i + 1, plan: p, request: req, start: start, active: &active}
@@ -77,17 +77,15 @@ func delay(rampUp time.Duration, position, clients int) time.Duration {
 	return time.Duration(float64(rampUp) * float64(position) / float64(clients))
 }
 
-// sleep waits for d. It returns false if ctx ended before d was over.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
+// Sleep waits for d. It returns the error of ctx if that has ended.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return ctx.Err()
 }
 
 type tally struct {
@@ -138,7 +136,7 @@ func (t *tally) report(total int, progress func(Progress)) (stop func()) {
 	var reporter sync.WaitGroup
 	ctx, quit := context.WithCancel(context.Background())
 	reporter.Go(func() {
-		for sleep(ctx, progressInterval) {
+		for Sleep(ctx, progressInterval) == nil {
 			progress(t.progress(total))
 		}
 		progress(t.progress(total))

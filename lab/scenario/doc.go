@@ -98,12 +98,9 @@ func All() []Scenario { return []Scenario{Coupon(), Tickets(), Flash(), Recharge
 
 // Guard returns the guard with this id.
 func (s Scenario) Guard(id string) (Guard, error) {
-	var ids []string
-	for _, g := range s.Guards {
-		if g.ID == id {
-			return g, nil
-		}
-		ids = append(ids, g.ID)
+	g, err := suggest.Find("guard", id, s.Guards, func(g Guard) string { return g.ID })
+	if err != nil {
+		return g, fmt.Errorf("%s: %w", s.ID, err)
 	}
-	return Guard{}, fmt.Errorf("%s: %w", s.ID, &suggest.Unknown{Kind: "guard", Name: id, Known: ids})
+	return g, nil
 }

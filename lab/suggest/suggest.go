@@ -22,6 +22,17 @@ func (u *Unknown) Error() string {
 	return text + "; choose one of " + strings.Join(u.Known, ", ")
 }
 
+// Find returns the item with this name, or an *Unknown that lists the names of all.
+func Find[T any](kind, name string, all []T, nameOf func(T) string) (found T, err error) {
+	known := make([]string, len(all))
+	for i, item := range all {
+		if known[i] = nameOf(item); known[i] == name {
+			return item, nil
+		}
+	}
+	return found, &Unknown{kind, name, known}
+}
+
 // Nearest returns the name that needs the fewest edits, or "" if all names need too many. A name
 // may differ in a third of its letters, or only begin or end with the wanted text.
 func Nearest(wanted string, names []string) string {
