@@ -89,7 +89,7 @@ func reset(ctx context.Context, at rig.Addresses) error {
 // summarise computes the figures of a history with the stock that is left.
 func summarise(ctx context.Context, at rig.Addresses, h history.History) (figures, error) {
 	left, err := replica(at).Count(ctx, h.Strategy, product)
-	return figures{Result: measure.Summarise(h, measure.Setup{Stock: fullStock, Qty: 1, Remaining: &left})}, err
+	return figures{Result: measure.Summarise(h, measure.Setup{Plan: load.Plan{Qty: 1}, Stock: fullStock, Remaining: &left})}, err
 }
 
 func replica(at rig.Addresses) api.Client {

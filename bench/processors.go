@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"oversell/lab/measure"
+	"oversell/lab/load"
 )
 
 // users are the groups of processes that need processor time for a sale, and idle is what they leave of the cores.
@@ -49,7 +49,7 @@ func (b *bench) processors(ctx context.Context) error {
 // processorTimes returns the times that the users have taken until now. It reads each process once, because the
 // reading is a part of the load. A server has a process group of its own.
 func (b *bench) processorTimes() (map[string]time.Duration, error) {
-	machine, err := measure.ReadProcessor()
+	machine, err := load.ReadProcessor()
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"oversell/lab/comparison"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 )
 
@@ -30,7 +31,7 @@ func TestNextJobCanStartAtTheEnd(t *testing.T) {
 	defer func() { _ = page.Body.Close() }()
 	lines := bufio.NewScanner(page.Body)
 	for range 200 {
-		err := s.runs.follow(t.Context(), "a test", comparison.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1})
+		err := s.runs.follow(t.Context(), "a test", comparison.Plan{Plan: load.Plan{Target: s.Lab.Target, Clients: 1, Loops: 1}})
 		if err != nil {
 			t.Fatalf("the page said that the last run had ended: %v", err)
 		}

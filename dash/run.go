@@ -10,6 +10,8 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/lab/comparison"
+	"oversell/lab/load"
+	"oversell/lab/measure"
 )
 
 // runs is the page that compares strategies under load. It keeps the results of the runs.
@@ -36,8 +38,9 @@ func newRuns(s *Server) *runs {
 
 func (r *runs) plan(req request) (comparison.Plan, error) {
 	p := comparison.Plan{
-		Target: r.s.Lab.Target, Token: r.s.Lab.Token, Strategies: req.Form["strategy"],
-		Seed: time.Now().UnixMilli(), Machine: r.s.Machine, Versions: r.s.Versions,
+		Plan:  load.Plan{Target: r.s.Lab.Target, Seed: time.Now().UnixMilli()},
+		Token: r.s.Lab.Token, Strategies: req.Form["strategy"],
+		Conditions: measure.Conditions{Machine: r.s.Machine, Versions: r.s.Versions},
 	}
 	if len(p.Strategies) == 0 {
 		return p, badRequest("Choose a strategy first.", "请先选择策略。")

@@ -178,9 +178,9 @@ func (j *Judge) sendLoad(
 	w.Part(fmt.Sprintf("The load: %d clients on %d replicas for 5 s, and the same on the strategy %s.",
 		loadClients, len(at.Replicas), yardstick))
 	runs, err := comparison.Run(ctx, comparison.Plan{
-		Target: at.Target, Token: at.Token, Strategies: []string{adapter.ID, yardstick}, Sweep: []int{loadClients},
-		Clients: loadClients, Loops: 1, Wait: 10 * time.Second, Seed: j.Seed,
-		Machine: measure.ThisMachine(ctx), Versions: versions,
+		Plan:  load.Plan{Target: at.Target, Clients: loadClients, Loops: 1, Wait: 10 * time.Second, Seed: j.Seed},
+		Token: at.Token, Strategies: []string{adapter.ID, yardstick}, Sweep: []int{loadClients},
+		Conditions: measure.Conditions{Machine: measure.ThisMachine(ctx), Versions: versions},
 	}, unwatched{})
 	for _, r := range runs {
 		results = append(results, r.Result)

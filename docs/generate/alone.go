@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"oversell/lab/measure"
+	"oversell/lab/load"
 )
 
 // maxOthers is the share of the cores that other processes may take during a measurement. On a busy machine, two
@@ -19,14 +19,14 @@ const maxOthers = 0.10
 
 // runAlone runs a command, for make record. It fails if other processes took more than maxOthers.
 func runAlone(ctx context.Context, args []string) error {
-	before, failed := measure.ReadProcessor()
+	before, failed := load.ReadProcessor()
 	// Not ended by the context: the terminal sends Ctrl-C to the command, too.
 	child := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) //nolint:gosec // the user's own
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := child.Run(); err != nil {
 		return err
 	}
-	after, err := measure.ReadProcessor()
+	after, err := load.ReadProcessor()
 	if err = errors.Join(failed, err); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "alone: cannot measure the load of other processes:", err)
 		return nil

@@ -37,32 +37,18 @@ func (e planError) Unwrap() error { return e.error }
 
 // Plan has the parameters of a comparison.
 type Plan struct {
-	Target     string
+	// Plan is the load of each strategy. Its strategy and product need not be set, and a Qty of 0 means one. Only
+	// strategies with a lease per request get the Lease, and only those that poll get the Pause.
+	load.Plan
+
 	Token      string
 	Strategies []string // empty means the core strategies
 	All        bool     // runs all strategies, with fewer requests for the slow ones
-	Clients    int
-	Loops      int
 	Stock      int
-	Qty        int       // pieces per request; 0 means one
-	Rate       load.Rate // of an open loop; 0 means a closed loop
-	RampUp     time.Duration
-	Hold       time.Duration
-	Outside    time.Duration
-	Pause      time.Duration // between two tries of a strategy that polls; 0 means each strategy's own
-	Lease      time.Duration // 0 means each strategy's default; only strategies with a lease per request get it
-	Wait       time.Duration
-	Seed       int64
 	// Sweep runs each strategy with each number of clients. It replaces Clients, Loops and Stock.
 	Sweep []int
-	// Length is the time after which the clients of a run send no further request. 0 means no limit.
-	Length   time.Duration
-	Machine  measure.Machine
-	Versions map[string]string
-	// The next three only describe the lab in the results: whoever starts the lab applies them.
-	Delay time.Duration // of each answer of a server to a replica
-	Fsync bool          // the servers sync each write to the disk
-	Disk  time.Duration // added to each such sync
+
+	measure.Conditions
 
 	// During, if set, runs during the load of each strategy. The load goes on until it has returned.
 	// Then each replica must sell once more without a wait: else a lock was left behind.
@@ -107,10 +93,9 @@ func (p Plan) Validate() error {
 }
 
 func (p Plan) load(strategy string) load.Plan {
-	return load.Plan{
-		Target: p.Target, Strategy: strategy, Product: product, Qty: cmp.Or(p.Qty, 1),
-		Clients: p.Clients, Loops: p.Loops, Rate: p.Rate, RampUp: p.RampUp, Length: p.Length, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed,
-	}
+	l := p.Plan
+	l.Strategy, l.Product, l.Qty = strategy, product, cmp.Or(p.Qty, 1)
+	return l
 }
 
 // of returns the plan for a strategy. With All, a strategy that sleeps between two attempts gets
@@ -234,9 +219,8 @@ func (p Plan) try(ctx context.Context, service api.Client, card api.Card, cards 
 	// is not known here.
 	overrun := p.Lease > 0 && p.Hold >= p.Lease && card.BrokenBy(api.Overrun)
 	setup := measure.Setup{
-		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: overrun, Stock: p.Stock, Qty: cmp.Or(p.Qty, 1),
-		RampUp: p.RampUp, Hold: p.Hold, Outside: p.Outside, Wait: p.Wait, Pause: p.Pause, Lease: p.Lease, Seed: p.Seed, Target: p.Target,
-		Machine: p.Machine, Versions: p.Versions, Delay: p.Delay, Fsync: p.Fsync, Disk: p.Disk,
+		Plan: p.load(card.ID), Conditions: p.Conditions, Stock: p.Stock,
+		Safe: card.Safe, SafeAlone: slices.Contains(card.Protects, api.Race), Overrun: overrun,
 	}
 	// The stock is read also when the run was stopped, because the result needs it.
 	after, err := readStock(ctx, service, card.ID, h)

@@ -104,8 +104,9 @@ func start(t *testing.T, s *fakeService) (*fakeService, comparison.Plan) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	return s, comparison.Plan{
-		Target: server.URL, Token: "a-token", Clients: 4, Loops: 5, Stock: 20, Wait: time.Second, Seed: 3,
-		Machine: measure.Machine{OS: "test"}, Versions: map[string]string{"go": "test"},
+		Plan:  load.Plan{Target: server.URL, Clients: 4, Loops: 5, Wait: time.Second, Seed: 3},
+		Token: "a-token", Stock: 20,
+		Conditions: measure.Conditions{Machine: measure.Machine{OS: "test"}, Versions: map[string]string{"go": "test"}},
 	}
 }
 

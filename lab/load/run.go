@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"oversell/lab/history"
-	"oversell/lab/measure"
 )
 
 const progressInterval = 25 * time.Millisecond
@@ -37,7 +36,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	}
 	var count tally
 	stop := count.report(p.Clients*p.Loops, progress)
-	before, start := measure.ReadUsage(), time.Now()
+	before, start := ReadUsage(), time.Now()
 	records := make([][]history.Op, p.Clients)
 	var clients sync.WaitGroup
 	dues := make(chan time.Duration) // unbuffered: a due time goes to a client that is free
@@ -64,7 +63,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 		Strategy: p.Strategy, URL: address, Start: start, Clients: p.Clients, Loops: p.Loops,
 		Rate: float64(p.Rate), Length: p.Length, Stopped: ctx.Err() != nil, Ops: history.Merge(records),
 	}
-	h.Load, h.Others = measure.ReadUsage().Since(before)
+	h.Load, h.Others = ReadUsage().Since(before)
 	return h, context.Cause(ctx)
 }
 

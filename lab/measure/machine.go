@@ -1,16 +1,16 @@
 package measure
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Machine describes the computer on which the figures were measured.
@@ -29,12 +29,19 @@ func ThisMachine(ctx context.Context) Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
 	switch runtime.GOOS {
 	case "linux":
-		m.CPU = field("/proc/cpuinfo", "model name")
-		kib, _, _ := strings.Cut(field("/proc/meminfo", "MemTotal"), " ")
-		m.MemoryGB = gigabytes(kib, 1<<10)
+		if proc, err := procfs.NewDefaultFS(); err == nil {
+			cpus, _ := proc.CPUInfo()
+			for _, cpu := range cpus {
+				m.CPU = cpu.ModelName
+			}
+			if memory, err := proc.Meminfo(); err == nil && memory.MemTotalBytes != nil {
+				m.MemoryGB = gigabytes(float64(*memory.MemTotalBytes))
+			}
+		}
 	case "darwin":
 		m.CPU = sysctl(ctx, "machdep.cpu.brand_string")
-		m.MemoryGB = gigabytes(sysctl(ctx, "hw.memsize"), 1)
+		bytes, _ := strconv.ParseFloat(sysctl(ctx, "hw.memsize"), 64)
+		m.MemoryGB = gigabytes(bytes)
 	}
 	return m
 }
@@ -52,6 +59,15 @@ func (m Machine) String() string {
 		parts = append(parts, fmt.Sprintf("%.1f GiB memory", m.MemoryGB))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// MostLoad returns the share of the cores that the load may take: a third, or, if it has cores of its own, four fifths
+// of these. With more, the figures would be those of the load.
+func (m Machine) MostLoad() float64 {
+	if m.LoadCores > 0 {
+		return 0.8 * float64(m.LoadCores) / float64(m.Cores)
+	}
+	return 1.0 / 3
 }
 
 // Versions returns the versions of Go and of the program, and the program's commit.
@@ -75,22 +91,6 @@ func Versions(version string) map[string]string {
 	return v
 }
 
-// field returns the value of a line "key : value" in a text file of the kernel.
-func field(path, key string) string {
-	file, err := os.Open(path) //nolint:gosec // two constant paths
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == key {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
 func sysctl(ctx context.Context, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -101,10 +101,4 @@ func sysctl(ctx context.Context, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func gigabytes(number string, unit float64) float64 {
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0
-	}
-	return round(n*unit/(1<<30), 1)
-}
+func gigabytes(bytes float64) float64 { return round(bytes/(1<<30), 1) }

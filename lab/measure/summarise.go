@@ -9,31 +9,30 @@ import (
 	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/load"
 )
 
 // Setup has the parameters and conditions of a run, and the stock after it.
 type Setup struct {
+	load.Plan
+	Conditions
+
 	Safe      bool
 	SafeAlone bool // the card claims safety only if one replica serves all requests
 	Overrun   bool // the work takes longer than the lease, and the card says that this breaks the strategy
 	Stock     int
-	Qty       int  // pieces of each request
 	Remaining *int // nil if it could not be read
-	RampUp    time.Duration
-	Hold      time.Duration
-	Outside   time.Duration
-	Wait      time.Duration
-	Pause     time.Duration // 0 means the strategy's own
-	Lease     time.Duration // 0 means the strategy's default
-	Delay     time.Duration // of each answer of a server to a replica
-	Fsync     bool          // the servers sync each write to the disk
-	Disk      time.Duration // added to each such sync
-	Seed      int64
-	Target    string
-	Machine   Machine
-	Versions  map[string]string
 	Warnings  []string
 	Flushes   int // FLUSHALL and FLUSHDB that the strategy's Redis servers executed during the run
+}
+
+// Conditions describe the lab of a run.
+type Conditions struct {
+	Machine  Machine
+	Versions map[string]string
+	Delay    time.Duration // of each answer of a server to a replica
+	Fsync    bool          // the servers sync each write to the disk
+	Disk     time.Duration // added to each such sync
 }
 
 // Summarise computes the figures and the verdict of one history.

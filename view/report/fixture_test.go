@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/measure"
 )
 
@@ -98,9 +99,11 @@ func results() []measure.Result {
 	for i, h := range histories() {
 		s := measure.Setup{
 			Safe: i > 0, Stock: []int{40, 30, 40, 10}[i], Remaining: &left[i],
-			Wait: 10 * time.Second, Seed: 42, Target: "http://127.0.0.1:8080",
-			Machine:  measure.Machine{OS: "linux", Arch: "amd64", Cores: 2, CPU: "Some <CPU> & Sons", MemoryGB: 23.4},
-			Versions: map[string]string{"go": "go1.26.0", "oversell": "1.0.0", "commit": "0123abc"},
+			Plan: load.Plan{Wait: 10 * time.Second, Seed: 42, Target: "http://127.0.0.1:8080"},
+			Conditions: measure.Conditions{
+				Machine:  measure.Machine{OS: "linux", Arch: "amd64", Cores: 2, CPU: "Some <CPU> & Sons", MemoryGB: 23.4},
+				Versions: map[string]string{"go": "go1.26.0", "oversell": "1.0.0", "commit": "0123abc"},
+			},
 		}
 		if i == 3 {
 			s.Warnings = []string{`redis: <a href="javascript:alert(1)">x</a>`}

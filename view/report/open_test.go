@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/measure"
 	"oversell/view/report"
 	"oversell/view/terminal"
@@ -55,8 +56,8 @@ func crowded() history.History {
 func openResults() []measure.Result {
 	left := 0
 	setup := measure.Setup{
-		Safe: true, Stock: 100, Remaining: &left, Wait: 10 * time.Second, Seed: 42, Qty: 1, Target: "http://127.0.0.1:8080",
-		Machine: measure.Machine{OS: "linux", Arch: "amd64", Cores: 2},
+		Safe: true, Stock: 100, Remaining: &left, Plan: load.Plan{Wait: 10 * time.Second, Seed: 42, Qty: 1, Target: "http://127.0.0.1:8080"},
+		Conditions: measure.Conditions{Machine: measure.Machine{OS: "linux", Arch: "amd64", Cores: 2}},
 	}
 	return append([]measure.Result{measure.Summarise(stalled(), setup), measure.Summarise(crowded(), setup)}, results()[1])
 }

@@ -1,4 +1,4 @@
-package measure
+package load
 
 import (
 	"fmt"
@@ -68,15 +68,6 @@ func ProcessTimes(pid int) (own, tree time.Duration, err error) {
 		tree += used[open[0]]
 	}
 	return used[pid], tree, nil
-}
-
-// MostLoad returns the share of the cores that the load may take: a third, or, if it has cores of its own, four fifths
-// of these. With more, the figures would be those of the load.
-func (m Machine) MostLoad() float64 {
-	if m.LoadCores > 0 {
-		return 0.8 * float64(m.LoadCores) / float64(m.Cores)
-	}
-	return 1.0 / 3
 }
 
 // Usage has the CPU times of the machine, of this process, and of this process with all that it has started.
