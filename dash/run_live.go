@@ -3,6 +3,8 @@ package dash
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,12 +20,13 @@ import (
 // live describes the running run, or the last run.
 type live struct {
 	progress
-	Product string        `json:"product"` // the product code
-	Stock   int           `json:"stock"`
-	Plan    []string      `json:"plan"` // the strategies
-	Series  []*series     `json:"series"`
-	last    time.Time     // of the last point
-	before  load.Progress // the progress at the last point
+	Product string          `json:"product"` // the product code
+	Stock   int             `json:"stock"`
+	Plan    []string        `json:"plan"` // the strategies
+	Series  []*series       `json:"series"`
+	last    time.Time       // of the last point
+	before  load.Progress   // the progress at the last point
+	took    []time.Duration // the response times since then
 	clients int
 	ended   int          // the number of strategies with a result
 	sold    atomic.Int64 // pieces
@@ -113,7 +116,7 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	l.owner.Store(nil)
 	l.sold.Store(0)
 	w.runs.s.hub.Send("run", func() []hub.Message {
-		l.Series, l.last, l.before = append(l.Series, w.now), time.Time{}, load.Progress{}
+		l.Series, l.last, l.before, l.took = append(l.Series, w.now), time.Time{}, load.Progress{}, nil
 		return []hub.Message{hub.NewMessage("run", l)}
 	})
 	w.begin = sync.OnceFunc(func() { w.sampling.Go(func() { w.sample(ctx) }) })
@@ -124,6 +127,18 @@ func (w *watch) Begin(strategy string, _, _ int) {
 		w.sampling.Go(func() {
 			_ = api.Client{Base: base, Token: w.runs.s.Lab.Token, HTTP: w.runs.s.catalogue.nginx.HTTP}.Follow(ctx, l.follow)
 		})
+	}
+}
+
+// quantiles returns a function for the quantiles of the response times since the last point, in ms. A new point begins.
+func (l *live) quantiles() func(q float64) float64 {
+	took := slices.Sorted(slices.Values(l.took))
+	l.took = nil
+	return func(q float64) float64 {
+		if len(took) == 0 {
+			return 0
+		}
+		return float64(took[int(math.Ceil(q*float64(len(took))))-1].Microseconds()) / 1000
 	}
 }
 
@@ -160,6 +175,7 @@ func (w *watch) readStock(ctx context.Context, limit time.Duration) {
 func (w *watch) Progress(p load.Progress) {
 	l := w.live
 	w.begin()
+	l.took = append(l.took, p.Took...)
 	every := w.now.interval()
 	if w.runs.s.hub.Listeners("run") > manyPages {
 		every = max(every, longInterval)
@@ -179,8 +195,7 @@ func (w *watch) Progress(p load.Progress) {
 	if !l.last.IsZero() {
 		since = now.Sub(l.last)
 	}
-	took := p.Took.Since(&l.before.Took)
-	ms := func(q float64) float64 { return float64(took.Quantile(q).Microseconds()) / 1000 }
+	ms := l.quantiles()
 	next := point{
 		At: at.Seconds(), Done: p.Done, Sold: sold, Failed: p.Failed, Count: l.count.Load(),
 		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(0.5), P99: ms(0.99),

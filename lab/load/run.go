@@ -18,8 +18,8 @@ const progressInterval = 25 * time.Millisecond
 type Progress struct {
 	Done, Total  int
 	Sold, Failed int
-	Took         Histogram
-	Replicas     map[string]int // number of answers by replica
+	Took         []time.Duration // the response times since the last report, in no order
+	Replicas     map[string]int  // number of answers by replica
 }
 
 // Run calls progress, which may be nil, every 25 ms and at the end, from one goroutine at a time.
@@ -34,8 +34,11 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	if err != nil {
 		return history.History{}, err
 	}
-	var count tally
-	stop := count.report(p.Clients*p.Loops, progress)
+	count := tally{replicas: map[string]int{}}
+	stop, done := func() {}, func(*history.Op) {}
+	if progress != nil {
+		stop, done = count.report(p.Clients*p.Loops, progress), count.add
+	}
 	before, start := ReadUsage(), time.Now()
 	records := make([][]history.Op, p.Clients)
 	var clients sync.WaitGroup
@@ -54,7 +57,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 			if p.Rate > 0 {
 				requests = c.open(dues)
 			}
-			records[i] = c.run(ctx, requests, count.add)
+			records[i] = c.run(ctx, requests, done)
 		})
 	}
 	clients.Wait()
@@ -89,23 +92,20 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 type tally struct {
 	done, sold, failed atomic.Int64
-	took               atomicHistogram
 
 	mu       sync.Mutex
+	took     []time.Duration // since the last report
 	replicas map[string]int
 }
 
 func (t *tally) add(op *history.Op) {
 	t.done.Add(1)
-	t.took.add(op.Elapsed())
+	t.mu.Lock()
+	t.took = append(t.took, op.Elapsed())
 	if op.Replica != "" {
-		t.mu.Lock()
-		if t.replicas == nil {
-			t.replicas = map[string]int{}
-		}
 		t.replicas[op.Replica]++
-		t.mu.Unlock()
 	}
+	t.mu.Unlock()
 	switch {
 	case op.Outcome == history.OK:
 		t.sold.Add(1)
@@ -119,19 +119,15 @@ func (t *tally) progress(total int) Progress {
 	p := Progress{
 		Done: done, Total: max(total, done), // with Until, more requests are sent
 		Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
-		Took: t.took.read(),
 	}
 	t.mu.Lock()
-	p.Replicas = maps.Clone(t.replicas)
+	p.Took, t.took, p.Replicas = t.took, nil, maps.Clone(t.replicas)
 	t.mu.Unlock()
 	return p
 }
 
 // report calls progress in intervals until stop is called, and then once more.
 func (t *tally) report(total int, progress func(Progress)) (stop func()) {
-	if progress == nil {
-		return func() {}
-	}
 	var reporter sync.WaitGroup
 	ctx, quit := context.WithCancel(context.Background())
 	reporter.Go(func() {
