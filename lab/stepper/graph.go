@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"oversell/lab/history"
@@ -52,35 +53,38 @@ func (l *Lab) Solve(ctx context.Context, s Solution, played func(*Round) error) 
 // Shortest returns the smallest number of moves until both clients have written and an update is lost,
 // whatever follows. found is false if no recorded order of the steps loses an update.
 func (g Graph) Shortest() (moves int, found bool) {
-	if len(g.Nodes) == 0 {
-		return 0, false
-	}
-	type state struct {
-		node    int
-		written [2]bool
-		moves   int
-	}
-	known := map[int]bool{0: true}
-	for queue := []state{{}}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		n := g.Nodes[at.node]
-		if (at.written == [2]bool{true, true} || n.End != nil) && g.loses(at.node) {
-			return at.moves, true
-		}
-		for _, move := range n.Moves {
-			if move == nil || known[move.To] {
-				continue
-			}
-			known[move.To] = true
-			next := state{move.To, at.written, at.moves + 1}
-			for _, seen := range move.Log {
-				line := g.Lines[seen.Line]
-				next.written[seen.Client] = next.written[seen.Client] || writes(line.Step, line.Text)
-			}
-			queue = append(queue, next)
+	for at, path := range g.reached(0) {
+		if (Written(g.Log(path)) > 0 || g.Nodes[at].End != nil) && g.loses(at) {
+			return len(path), true
 		}
 	}
 	return 0, false
+}
+
+// reached yields the nodes that moves reach from a node, and itself first, in the order of their distance, each with a
+// shortest path.
+func (g Graph) reached(from int) iter.Seq2[int, []Client] {
+	return func(yield func(int, []Client) bool) {
+		if from >= len(g.Nodes) {
+			return
+		}
+		paths := map[int][]Client{from: nil}
+		for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+			at := queue[0]
+			if !yield(at, paths[at]) {
+				return
+			}
+			for client, move := range g.Nodes[at].Moves {
+				if move == nil {
+					continue
+				}
+				if _, known := paths[move.To]; !known {
+					paths[move.To] = append(slices.Clone(paths[at]), Client(client))
+					queue = append(queue, move.To)
+				}
+			}
+		}
+	}
 }
 
 // Orders counts the orders of steps that are left.
@@ -205,17 +209,9 @@ func (g Graph) Solution() *Solution {
 
 // loses reports whether every order of steps from this node on loses an update.
 func (g Graph) loses(from int) bool {
-	known := map[int]bool{from: true}
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
-		n := g.Nodes[queue[0]]
-		if n.End != nil && n.End.Lost <= 0 {
+	for at := range g.reached(from) {
+		if end := g.Nodes[at].End; end != nil && end.Lost <= 0 {
 			return false
-		}
-		for _, move := range n.Moves {
-			if move != nil && !known[move.To] {
-				known[move.To] = true
-				queue = append(queue, move.To)
-			}
 		}
 	}
 	return true

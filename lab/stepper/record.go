@@ -106,22 +106,11 @@ func (r *recorder) unrecorded() (path []Client, found bool) {
 	if len(r.Nodes) == 0 {
 		return nil, true
 	}
-	paths := map[int][]Client{0: {}}
-	for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
+	for at, path := range r.reached(0) {
 		for _, client := range []Client{A, B} {
-			on := append(slices.Clone(paths[at]), client)
-			move := r.Nodes[at].Moves[client]
-			if move == nil {
-				if r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries && len(on) < maxMoves {
-					r.tries[target{at, client}]++
-					return on, true
-				}
-				continue
-			}
-			if _, known := paths[move.To]; !known {
-				paths[move.To] = on
-				queue = append(queue, move.To)
+			if r.Nodes[at].movable(client) && r.tries[target{at, client}] < maxTries && len(path)+1 < maxMoves {
+				r.tries[target{at, client}]++
+				return append(slices.Clone(path), client), true
 			}
 		}
 	}
@@ -136,25 +125,21 @@ func (n Node) movable(client Client) bool {
 // complete returns the states that moves reach from the start, in the order of their distance. It
 // returns an error if one of them has a move that no round could repeat.
 func (r *recorder) complete(strategy string) (Graph, error) {
-	g, places := Graph{Lines: r.Lines, Nodes: r.Nodes[:1:1], Commands: r.Commands}, map[int]int{0: 0}
-	for at := 0; at < len(g.Nodes); at++ {
-		n := g.Nodes[at]
+	g, places := Graph{Lines: r.Lines, Commands: r.Commands}, map[int]int{}
+	for at := range r.reached(0) {
+		places[at] = len(places)
+	}
+	for at := range r.reached(0) {
+		n := r.Nodes[at]
 		for client, move := range n.Moves {
-			if move == nil {
-				if n.movable(Client(client)) {
-					return Graph{}, fmt.Errorf("record %s: no round of %d reached a move of %v again; try it on a machine with less load", strategy, maxTries, Client(client))
-				}
-				continue
+			if n.movable(Client(client)) {
+				return Graph{}, fmt.Errorf("record %s: no round of %d reached a move of %v again; try it on a machine with less load", strategy, maxTries, Client(client))
 			}
-			to, known := places[move.To]
-			if !known {
-				to = len(g.Nodes)
-				places[move.To] = to
-				g.Nodes = append(g.Nodes, r.Nodes[move.To])
+			if move != nil {
+				n.Moves[client] = &Move{places[move.To], move.Log}
 			}
-			n.Moves[client] = &Move{to, move.Log}
 		}
-		g.Nodes[at] = n
+		g.Nodes = append(g.Nodes, n)
 	}
 	return g, nil
 }
