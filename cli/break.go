@@ -11,6 +11,7 @@ import (
 
 	"oversell/lab/backend"
 	"oversell/lab/experiment"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/locks/catalog"
 	"oversell/view/matrix"
@@ -117,7 +118,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	addrs, versions := lab.Addresses(), map[string]string{}
 	backend.Versions(ctx, versions, addrs.MySQL, addrs.Redis, addrs.Zookeeper, addrs.Etcd)
 	err = errors.Join(f.experiment(ctx, lab, store, errOut), lab.Close())
-	if errors.Is(err, experiment.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
+	if errors.Is(err, load.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
 	if len(store.Results()) > 0 {

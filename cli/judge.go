@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"oversell/lab/experiment"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/trial"
 )
@@ -158,7 +159,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	v, err := f.judge.Try(ctx, lab, store, w)
 	w.close()
 	ended := lab.Close()
-	if err = errors.Join(err, ctx.Err()); errors.Is(err, experiment.ErrPlan) {
+	if err = errors.Join(err, ctx.Err()); errors.Is(err, load.ErrPlan) {
 		err = &exit{2, err}
 	}
 	if err != nil {

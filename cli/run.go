@@ -187,7 +187,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.rolling {
 		showRolling(f.files.textOutput(out, errOut), measurements, f.restarts)
 	}
-	if errors.Is(failed, comparison.ErrPlan) {
+	if errors.Is(failed, load.ErrPlan) {
 		err = usage("run: %w", failed)
 	}
 	return errors.Join(err, shown, closeLab())

@@ -5,7 +5,6 @@ package comparison
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -24,16 +23,6 @@ const (
 	MaxStock = 1_000_000
 	maxQty   = 100
 )
-
-// ErrPlan marks a plan that cannot be run.
-var ErrPlan = errors.New("invalid run")
-
-// planError makes errors.Is(err, ErrPlan) true, without the text of ErrPlan in its own text.
-type planError struct{ error }
-
-func (planError) Is(target error) bool { return target == ErrPlan }
-
-func (e planError) Unwrap() error { return e.error }
 
 // Plan has the parameters of a comparison.
 type Plan struct {
@@ -70,24 +59,24 @@ type Watcher interface {
 	End(measure.Result)
 }
 
-// Validate reports the first value that is out of bounds. The error wraps ErrPlan.
+// Validate reports the first value that is out of bounds. The error wraps load.ErrPlan.
 func (p Plan) Validate() error {
 	if err := p.load("").Validate(); err != nil {
-		return planError{err}
+		return load.InvalidPlan(err)
 	}
 	if p.Stock < 0 || p.Stock > MaxStock {
-		return planError{fmt.Errorf("stock %d: must be 0 to %d", p.Stock, MaxStock)}
+		return load.InvalidPlan(fmt.Errorf("stock %d: must be 0 to %d", p.Stock, MaxStock))
 	}
 	if p.Qty > maxQty {
-		return planError{fmt.Errorf("qty %d: must be 1 to %d", p.Qty, maxQty)}
+		return load.InvalidPlan(fmt.Errorf("qty %d: must be 1 to %d", p.Qty, maxQty))
 	}
 	for _, clients := range p.Sweep {
 		if err := p.at(clients).load("").Validate(); err != nil {
-			return planError{fmt.Errorf("sweep: %w", err)}
+			return load.InvalidPlan(fmt.Errorf("sweep: %w", err))
 		}
 	}
 	if err := load.CheckOpenFiles(slices.Max(append([]int{p.Clients}, p.Sweep...))); err != nil {
-		return planError{err}
+		return load.InvalidPlan(err)
 	}
 	return nil
 }
@@ -114,7 +103,7 @@ func (p Plan) of(card api.Card) Plan {
 
 // Run runs the plan and returns a measurement for each strategy that got requests.
 //
-// If the error wraps ErrPlan, no request was sent. With any other error, Run also returns the
+// If the error wraps load.ErrPlan, no request was sent. With any other error, Run also returns the
 // measurements so far. Either ctx ended and the last measurement is partial, or the stock could not be reset.
 // An unavailable backend is part of the measurement, and no error.
 func Run(ctx context.Context, p Plan, w Watcher) ([]Measurement, error) {
@@ -173,7 +162,7 @@ func (p Plan) runs(chosen []api.Card) (runs []run) {
 }
 
 // Choose returns all cards, or those of the wanted strategies in this order, or without wanted
-// those of the core strategies. An error wraps ErrPlan.
+// those of the core strategies. An error wraps load.ErrPlan.
 func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err error) {
 	switch {
 	case all:
@@ -184,7 +173,7 @@ func Choose(cards []api.Card, wanted []string, all bool) (chosen []api.Card, err
 	for _, id := range wanted {
 		card, err := suggest.Find("strategy", id, cards, func(c api.Card) string { return c.ID })
 		if err != nil {
-			return nil, planError{err}
+			return nil, load.InvalidPlan(err)
 		}
 		chosen = append(chosen, card)
 	}

@@ -239,7 +239,7 @@ func TestUnknownStrategyListsTheValid(t *testing.T) {
 	service, plan := start(t, &fakeService{})
 	plan.Strategies = []string{"redis", "redlok"}
 	_, err := comparison.Run(t.Context(), plan, &recorder{})
-	if !errors.Is(err, comparison.ErrPlan) || !strings.Contains(err.Error(), `"redlok"`) || !strings.Contains(err.Error(), "none, redis, zk") {
+	if !errors.Is(err, load.ErrPlan) || !strings.Contains(err.Error(), `"redlok"`) || !strings.Contains(err.Error(), "none, redis, zk") {
 		t.Errorf("error %v", err)
 	}
 	if service.sales != 0 {
@@ -456,7 +456,7 @@ func TestValidate(t *testing.T) {
 		p := good
 		tt.change(&p)
 		_, err := comparison.Run(t.Context(), p, &recorder{})
-		if !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
+		if !errors.Is(err, load.ErrPlan) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}
 	}

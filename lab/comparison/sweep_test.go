@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oversell/lab/comparison"
+	"oversell/lab/load"
 )
 
 func TestSteps(t *testing.T) {
@@ -46,7 +47,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("calls: %s", got)
 	}
 	plan.Sweep = []int{0}
-	if _, err := comparison.Run(t.Context(), plan, &w); !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), "sweep: clients 0: ") {
+	if _, err := comparison.Run(t.Context(), plan, &w); !errors.Is(err, load.ErrPlan) || !strings.HasPrefix(err.Error(), "sweep: clients 0: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -63,7 +64,7 @@ func TestOpenLoopPlan(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	plan.Qty = 101
-	if _, err := comparison.Run(t.Context(), plan, &recorder{}); !errors.Is(err, comparison.ErrPlan) || !strings.HasPrefix(err.Error(), "qty 101: ") {
+	if _, err := comparison.Run(t.Context(), plan, &recorder{}); !errors.Is(err, load.ErrPlan) || !strings.HasPrefix(err.Error(), "qty 101: ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -224,8 +225,8 @@ func TestPlans(t *testing.T) {
 		{Hazards: []string{"nesting"}, Strategies: []string{"version"}},
 	} {
 		store := &ResultStore{}
-		if err := Perform(t.Context(), bed, p, store, silent{}); !errors.Is(err, ErrPlan) || len(store.Results()) > 0 {
-			t.Errorf("%+v: %v, want %v", p, err, ErrPlan)
+		if err := Perform(t.Context(), bed, p, store, silent{}); !errors.Is(err, load.ErrPlan) || len(store.Results()) > 0 {
+			t.Errorf("%+v: %v, want %v", p, err, load.ErrPlan)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/measure"
 )
 
 // cause says why an update was lost, as far as the steps of holder and contender show it.
@@ -80,14 +81,6 @@ func Answer(op history.Op) api.Text {
 	if op.Detail == "" || !op.Answered() {
 		return words
 	}
-	detail := shortened(strings.ReplaceAll(op.Detail, "\n", "; "))
+	detail := measure.Shorten(strings.ReplaceAll(op.Detail, "\n", "; "))
 	return api.Text{EN: detail, ZH: words.ZH + "（" + detail + "）"}
-}
-
-func shortened(detail string) string {
-	const most = 120
-	if letters := []rune(detail); len(letters) > most {
-		return string(letters[:most]) + "…"
-	}
-	return detail
 }

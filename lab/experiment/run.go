@@ -13,19 +13,10 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
 )
-
-// ErrPlan marks a plan that cannot be run.
-var ErrPlan = errors.New("invalid experiment")
-
-// planError makes errors.Is(err, ErrPlan) true, without the text of ErrPlan in its own text.
-type planError struct{ error }
-
-func (planError) Is(target error) bool { return target == ErrPlan }
-
-func (e planError) Unwrap() error { return e.error }
 
 // ErrLeftOut marks a plan that ran without the experiments whose servers are not installed.
 var ErrLeftOut = errors.New("some experiments were left out")
@@ -53,7 +44,7 @@ type Watcher interface {
 }
 
 // Validate checks, before a lab is started, that the hazards exist and that one of them applies to
-// one of the strategies. The error wraps ErrPlan.
+// one of the strategies. The error wraps load.ErrPlan.
 func (p Plan) Validate(cards []Card) error {
 	chosen, err := choose(p.Hazards)
 	if err != nil {
@@ -61,7 +52,7 @@ func (p Plan) Validate(cards []Card) error {
 	}
 	for _, id := range p.Strategies {
 		if _, err := suggest.Find("strategy", id, cards, func(c Card) string { return c.ID }); err != nil {
-			return planError{err}
+			return load.InvalidPlan(err)
 		}
 	}
 	if slices.ContainsFunc(chosen, func(e Experiment) bool { return len(p.subjects(e, cards)) > 0 }) {
@@ -75,7 +66,7 @@ func (p Plan) Validate(cards []Card) error {
 	if p.Fenced {
 		text += " with --fenced, which needs a strategy with a fencing token"
 	}
-	return planError{errors.New(text)}
+	return load.InvalidPlan(errors.New(text))
 }
 
 // Perform skips experiments with results in the store, and heals the testbed after each experiment. The
@@ -240,7 +231,7 @@ func choose(hazards []string) ([]Experiment, error) {
 	for _, hazard := range hazards {
 		e, err := suggest.Find("hazard", hazard, All(), func(e Experiment) string { return e.Hazard })
 		if err != nil {
-			return nil, planError{err}
+			return nil, load.InvalidPlan(err)
 		}
 		chosen = append(chosen, e)
 	}

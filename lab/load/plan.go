@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -26,6 +27,18 @@ const (
 
 // answerTime is the part of a time-out beyond Outside, Wait and Hold. It is enough for a loaded service.
 const answerTime = 10 * time.Second
+
+// ErrPlan marks the plan of a load, a comparison or an experiment that cannot be run.
+var ErrPlan = errors.New("invalid plan")
+
+// InvalidPlan makes errors.Is(err, ErrPlan) true, without the text of ErrPlan in the text of err.
+func InvalidPlan(err error) error { return planError{err} }
+
+type planError struct{ error }
+
+func (planError) Is(target error) bool { return target == ErrPlan }
+
+func (e planError) Unwrap() error { return e.error }
 
 // Plan has the parameters of a load.
 type Plan struct {
@@ -64,6 +77,12 @@ func (p Plan) Validate() error {
 	if _, err := ParseTarget(p.Target); err != nil {
 		return err
 	}
+	names := []string{"hold", "outside", "wait", "pause"}
+	for i, d := range []time.Duration{p.Hold, p.Outside, p.Wait, p.Pause} {
+		if d < 0 || d > MaxDuration {
+			return fmt.Errorf("%s %v: must be 0s to %v", names[i], d, MaxDuration)
+		}
+	}
 	switch {
 	case p.Clients < 1 || p.Clients > MaxClients:
 		return fmt.Errorf("clients %d: must be 1 to %d", p.Clients, MaxClients)
@@ -83,14 +102,6 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("ramp-up %v: cannot be used with a rate, which sets the time of each request", p.RampUp)
 	case p.Rate != 0 && p.Every != 0:
 		return fmt.Errorf("every %v: cannot be used with a rate, which sets the time of each request", p.Every)
-	case p.Hold < 0 || p.Hold > MaxDuration:
-		return fmt.Errorf("hold %v: must be 0s to %v", p.Hold, MaxDuration)
-	case p.Outside < 0 || p.Outside > MaxDuration:
-		return fmt.Errorf("outside %v: must be 0s to %v", p.Outside, MaxDuration)
-	case p.Wait < 0 || p.Wait > MaxDuration:
-		return fmt.Errorf("wait %v: must be 0s to %v", p.Wait, MaxDuration)
-	case p.Pause < 0 || p.Pause > MaxDuration:
-		return fmt.Errorf("pause %v: must be 0s to %v", p.Pause, MaxDuration)
 	case p.Lease != 0 && (p.Lease < MinLease || p.Lease > MaxDuration):
 		return fmt.Errorf("lease %v: must be %v to %v", p.Lease, MinLease, MaxDuration)
 	case p.Timeout != 0 && p.Timeout <= p.Wait+p.Hold:
