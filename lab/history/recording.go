@@ -2,6 +2,8 @@ package history
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,4 +93,16 @@ func ReadRecording(r io.Reader) (rec Recording, err error) {
 			rec.Spans = append(rec.Spans, *e.Span)
 		}
 	}
+}
+
+// Decompress reads a recording of docs/recorded, which is compressed JSON, into the value at to.
+func Decompress(compressed []byte, to any) error {
+	in, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return fmt.Errorf("read a recording: %w", err)
+	}
+	if err := json.NewDecoder(in).Decode(to); err != nil {
+		return fmt.Errorf("read a recording: %w", err)
+	}
+	return nil
 }
