@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ func WithRedis(url string, use func(*redis.Client) error) error {
 // WithZooKeeper connects to one of the servers, given as host:port, and ends the session when use returns.
 func WithZooKeeper(servers []string, use func(*zk.Conn) error) error {
 	const sessionTimeout = 10 * time.Second
-	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(log.New(io.Discard, "", 0)))
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(Silent{}))
 	if err == nil {
 		defer conn.Close()
 		err = use(conn)
@@ -85,6 +84,12 @@ func WithZooKeeper(servers []string, use func(*zk.Conn) error) error {
 	}
 	return nil
 }
+
+// Silent is a logger for a client of ZooKeeper. It prints nothing.
+type Silent struct{}
+
+// Printf implements [zk.Logger].
+func (Silent) Printf(string, ...any) {}
 
 // redisInfo returns a section of what the command INFO reports.
 func redisInfo(ctx context.Context, url, section string) (text string, err error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"path"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/mattn/go-shellwords"
 	"github.com/spf13/pflag"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 )
 
@@ -37,7 +37,7 @@ func openZookeeper(at rig.Addresses) (session, error) {
 		return nil, errors.New("the lab has no ZooKeeper")
 	}
 	s := &zkSession{fired: make(chan string, 16)}
-	conn, _, err := zk.Connect(at.Zookeeper, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
+	conn, _, err := zk.Connect(at.Zookeeper, sessionTimeout, zk.WithDialer(s.dial), zk.WithLogger(backend.Silent{}))
 	if err == nil && at.Login != "" {
 		err = conn.AddAuth("digest", []byte(at.Login))
 	}
