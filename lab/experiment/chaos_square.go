@@ -2,7 +2,7 @@ package experiment
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,16 +42,17 @@ func (unwatched) Found(*Survey, Finding)            {}
 func (s *Survey) worst(seed int64) Result {
 	r := Result{Hazard: Chaos, Strategy: s.Subject.Card.ID, Fenced: s.Subject.Fenced, Seed: seed, Verdict: api.Safe}
 	r.Why = api.Textf("None of %d plans failed.", "%d 个计划都没有失败。", s.Plans)
-	for _, f := range s.Findings {
-		if r.Plan == "" || f.Claim == Protects {
-			r = f.Result
-			r.Why = api.Joined(f.Why, f.About())
-		}
+	if len(s.Findings) > 0 {
+		news := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects })
+		f := s.Findings[max(0, news)]
+		r = f.Result
+		r.Why = api.Joined(f.Why, f.About())
 		if f.Tries == 0 {
 			r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, api.Text{EN: "It did not fail again.", ZH: "重复时没有再次失败。"})
 		}
+		return r
 	}
-	if r.Plan == "" && len(s.Missing) > 0 {
+	if len(s.Missing) > 0 {
 		r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, s.NeverLanded())
 	}
 	return r
@@ -62,6 +63,9 @@ func (s *Survey) NeverLanded() api.Text {
 	if len(s.Missing) == 0 {
 		return api.Text{}
 	}
-	names := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Missing), " ", ", "), "[]")
-	return api.Textf("Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", names)
+	names := make([]string, len(s.Missing))
+	for i, verb := range s.Missing {
+		names[i] = string(verb)
+	}
+	return api.Textf("Inconclusive about: %[1]s, which never landed. Run it longer.", "无法判定：%[1]s 从未生效，请运行更久。", strings.Join(names, ", "))
 }

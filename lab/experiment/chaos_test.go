@@ -126,6 +126,15 @@ func TestWithoutFinding(t *testing.T) {
 	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "not fail again") {
 		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
 	}
+	again := Finding{Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "B sells", Claim: Protects}}, Tries: 1}
+	s.Findings = append(s.Findings, again) // the first one says nothing about it
+	if r := s.worst(1); r.Verdict != api.Broken || r.Plan != again.Plan {
+		t.Errorf("%s: %s", r.Verdict, r.Plan)
+	}
+	s.Findings = []Finding{again, s.Findings[0]}
+	if r := s.worst(1); r.Verdict != api.Broken || r.Plan != again.Plan {
+		t.Errorf("%s: %s", r.Verdict, r.Plan)
+	}
 }
 
 // TestKnownHazard names hazards by the places at which a plan stops.
