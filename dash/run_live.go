@@ -3,7 +3,6 @@ package dash
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -130,16 +129,11 @@ func (w *watch) Begin(strategy string, _, _ int) {
 	}
 }
 
-// quantiles returns a function for the quantiles of the response times since the last point, in ms. A new point begins.
-func (l *live) quantiles() func(q float64) float64 {
+// percentiles returns a function for the percentiles of the response times since the last point, in ms. A new point begins.
+func (l *live) percentiles() func(p float64) float64 {
 	took := slices.Sorted(slices.Values(l.took))
 	l.took = nil
-	return func(q float64) float64 {
-		if len(took) == 0 {
-			return 0
-		}
-		return float64(took[int(math.Ceil(q*float64(len(took))))-1].Microseconds()) / 1000
-	}
+	return func(p float64) float64 { return float64(measure.Percentile(took, p).Microseconds()) / 1000 }
 }
 
 // sample reads the stock in the background, so that a slow database does not delay the progress.
@@ -195,7 +189,7 @@ func (w *watch) Progress(p load.Progress) {
 	if !l.last.IsZero() {
 		since = now.Sub(l.last)
 	}
-	ms := l.quantiles()
+	ms := l.percentiles()
 	next := point{
 		At: at.Seconds(), Done: p.Done, Sold: sold, Failed: p.Failed, Count: l.count.Load(),
 		Rate: float64(p.Done-l.before.Done) / max(since.Seconds(), 1e-3), P50: ms(0.5), P99: ms(0.99),

@@ -12,8 +12,8 @@ import (
 // maxBuckets limits the buckets, so that a chart stays legible.
 const maxBuckets = 120
 
-// percentile returns the nearest rank, rounded as in JMeter's aggregate report, not interpolated.
-func percentile(sorted []time.Duration, p float64) time.Duration {
+// Percentile returns the nearest rank of p, from 0 to 1, in sorted times, rounded as in JMeter's aggregate report, not interpolated.
+func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
@@ -43,8 +43,8 @@ func times(ops []history.Op, of func(*history.Op) time.Duration) []time.Duration
 
 func spread(sorted []time.Duration) Spread {
 	return Spread{
-		Mean: millis(mean(sorted)), P50: millis(percentile(sorted, 0.50)),
-		P99: millis(percentile(sorted, 0.99)), Max: millis(percentile(sorted, 1)),
+		Mean: millis(mean(sorted)), P50: millis(Percentile(sorted, 0.50)),
+		P99: millis(Percentile(sorted, 0.99)), Max: millis(Percentile(sorted, 1)),
 	}
 }
 

@@ -49,7 +49,7 @@ func TestPercentile(t *testing.T) {
 		{"ties", numbers(5, 5, 5, 9), 0.75, 5},
 	}
 	for _, tt := range tests {
-		if got := percentile(tt.sorted, tt.p); got != time.Duration(tt.want)*time.Millisecond {
+		if got := Percentile(tt.sorted, tt.p); got != time.Duration(tt.want)*time.Millisecond {
 			t.Errorf("%s: %v, want %d ms", tt.name, got, tt.want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestPercentileAsJMeterCounts(t *testing.T) {
 				break
 			}
 		}
-		if got := percentile(samples, p); got != want {
+		if got := Percentile(samples, p); got != want {
 			t.Fatalf("p%v of %d samples: %v, JMeter says %v", 100*p, len(samples), got, want)
 		}
 	}

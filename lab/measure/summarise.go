@@ -101,9 +101,9 @@ func (r *Result) count(ops []history.Op) {
 
 func (r *Result) measure(ops []history.Op) {
 	elapsed := times(ops, func(op *history.Op) time.Duration { return op.Elapsed() })
-	r.MeanMS, r.MinMS, r.MaxMS = millis(mean(elapsed)), millis(percentile(elapsed, 0)), millis(percentile(elapsed, 1))
-	r.P50MS, r.P90MS = millis(percentile(elapsed, 0.50)), millis(percentile(elapsed, 0.90))
-	r.P95MS, r.P99MS = millis(percentile(elapsed, 0.95)), millis(percentile(elapsed, 0.99))
+	r.MeanMS, r.MinMS, r.MaxMS = millis(mean(elapsed)), millis(Percentile(elapsed, 0)), millis(Percentile(elapsed, 1))
+	r.P50MS, r.P90MS = millis(Percentile(elapsed, 0.50)), millis(Percentile(elapsed, 0.90))
+	r.P95MS, r.P99MS = millis(Percentile(elapsed, 0.95)), millis(Percentile(elapsed, 0.99))
 	r.Waited = spread(times(ops, func(op *history.Op) time.Duration { return op.Waited }))
 	r.Held = spread(times(ops, func(op *history.Op) time.Duration { return op.Held }))
 	r.Pooled = spread(times(ops, func(op *history.Op) time.Duration { return op.Pooled }))
