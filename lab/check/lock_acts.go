@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"oversell/api"
@@ -60,7 +59,7 @@ func MayEnd(rec history.Recording, enter LockOp, replica string, released time.D
 		end = enter.Call + rec.Lease
 	}
 	for _, s := range rec.Spans {
-		onReplica := strings.HasPrefix(s.Who, "replica-")
+		onReplica := s.OnReplica()
 		if s.To < enter.Call || s.From > released || onReplica && s.Who != replica || s.What == StatementHeld {
 			continue
 		}

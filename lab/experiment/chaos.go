@@ -106,13 +106,13 @@ func late() []string { return []string{"pause", "pause-at-read", "starved"} }
 // writesLate reports whether a request may have been delayed after it had verified its lock: it stopped at its write, its
 // statement was held back, or its process was frozen while it ran.
 func writesLate(p chaos.Plan) bool {
+	shared := slices.ContainsFunc(p, func(m chaos.Move) bool { return chaos.Replica(m.Client) != m.Client })
 	var at [chaos.Clients]api.Step
 	for _, m := range p {
 		switch m.Do {
 		case chaos.Sells, chaos.Resumes:
 			at[m.Client] = m.At
 		case chaos.Freezes, chaos.Starves:
-			shared := slices.ContainsFunc(p, func(other chaos.Move) bool { return chaos.Replica(other.Client) != other.Client })
 			if s := at[m.Client]; s != api.Granted && s != api.Read || shared {
 				return true
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"oversell/api"
@@ -119,7 +118,7 @@ func (c *conductor) majorityKept(p chaos.Plan, rec history.Recording) history.Re
 	}
 	alone := len(servers) == 1 && !p.Has(chaos.Deletes, chaos.Cut, chaos.Slow, chaos.Holds, chaos.Loses, chaos.Disconnect)
 	if c.subject.Card.uses("redlock") && alone {
-		rec.Spans = slices.DeleteFunc(slices.Clone(rec.Spans), func(s history.Span) bool { return !strings.HasPrefix(s.Who, "replica-") })
+		rec.Spans = slices.DeleteFunc(slices.Clone(rec.Spans), func(s history.Span) bool { return !s.OnReplica() })
 	}
 	return rec
 }

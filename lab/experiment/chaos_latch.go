@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"oversell/api"
@@ -55,33 +54,29 @@ func (c *conductor) awaitWoken(ctx context.Context, limit time.Duration) error {
 // latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
 // counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
 func (c *conductor) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
-	step := func(h *byHand, s api.Step, at time.Duration) {
-		events = append(events, history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at})
-	}
 	for _, h := range c.hands {
+		act := h.act
 		if h.failed != nil {
-			if h.act.Act == check.Leave {
-				h.act.Return = check.Open
-				acts = append(acts, h.act)
+			if act.Act == check.Leave {
+				act.Return = check.Open
+				acts = append(acts, act)
 			}
 			continue
 		}
 		if h.answer.Set {
-			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: h.act.Call, Return: h.act.Return}
+			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: act.Call, Return: act.Return}
 			acts = append(acts, slices.Repeat([]check.LockOp{set}, c.subject.primitive.latch)...)
 		}
-		acts = append(acts, h.act)
-		if h.act.Act == check.Enter {
-			free := h.act
+		acts = append(acts, act)
+		if act.Act == check.Enter {
+			free := act
 			free.Act = check.Leave
 			acts = append(acts, free)
-			step(h, api.Asked, h.act.Call)
-			step(h, api.Granted, h.act.Return)
-			step(h, api.Released, h.act.Return)
+			events = append(events, c.event(h, api.Asked, act.Call), c.event(h, api.Granted, act.Return), c.event(h, api.Released, act.Return))
 		}
 	}
 	for _, s := range rec.Spans {
-		if !strings.HasPrefix(s.Who, "replica-") {
+		if !s.OnReplica() {
 			acts = append(acts, check.LockOp{Act: check.Expire, Owner: latchOwner, Call: s.From, Return: check.Open})
 		}
 	}
@@ -92,7 +87,7 @@ func (c *conductor) latchActs(rec history.Recording) (acts []check.LockOp, event
 // openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
 // The model knows no order between the two acts of one request.
 func (c *conductor) openedEarly(rec history.Recording) bool {
-	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !strings.HasPrefix(s.Who, "replica-") })
+	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
 	return !gone && slices.ContainsFunc(c.hands, func(h *byHand) bool {
 		counted := 0
 		for _, other := range c.hands {

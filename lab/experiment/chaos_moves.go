@@ -459,6 +459,9 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		err = errors.Join(err, c.end(ctx, c.lasting[len(c.lasting)-1]))
 	}
 	for _, b := range c.clients {
+		if b.client != b.on { // its replica is that of another client
+			continue
+		}
 		if b.touched {
 			err = errors.Join(err, restore(append(c.links(name(b.on), chaos.Holds), c.links(name(b.on), chaos.HoldsRow)...))(ctx)) // else a gate would stay
 		}

@@ -166,12 +166,14 @@ func (c *conductor) lastByHand(ctx context.Context) (op history.Op, err error) {
 	return op, errors.Join(err, ctx.Err())
 }
 
+// event returns a step of a request by hand, for a picture.
+func (c *conductor) event(h *byHand, s api.Step, at time.Duration) history.Event {
+	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at}
+}
+
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
 func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
-	step := func(h *byHand, s api.Step, at time.Duration) {
-		events = append(events, history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at})
-	}
 	released := map[string]time.Duration{}
 	for _, h := range c.hands {
 		act := h.act
@@ -182,11 +184,10 @@ func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []h
 		case act.Act == check.Leave:
 			released[act.Owner] = act.Return
 			acts = append(acts, act)
-			step(h, api.Released, act.Return)
+			events = append(events, c.event(h, api.Released, act.Return))
 		case h.failed == nil:
 			acts = append(acts, act)
-			step(h, api.Asked, act.Call)
-			step(h, api.Granted, act.Return)
+			events = append(events, c.event(h, api.Asked, act.Call), c.event(h, api.Granted, act.Return))
 		}
 	}
 	for _, h := range c.hands {

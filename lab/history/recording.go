@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type Span struct {
 	From time.Duration `json:"from"` // since the recording began, in ns
 	To   time.Duration `json:"to"`
 }
+
+// OnReplica reports whether the fault struck a replica, or its links, and no server of the lock.
+func (s Span) OnReplica() bool { return strings.HasPrefix(s.Who, "replica-") }
 
 // Recording is what an experiment recorded of one strategy. All durations are since Start.
 type Recording struct {
