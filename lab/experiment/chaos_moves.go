@@ -39,11 +39,11 @@ type conductor struct {
 
 // buyer is a client, whose requests go to one replica.
 type buyer struct {
-	client  int    // from 0
-	on      int    // the number of its replica
-	owner   string // of its request, as soon as the request has taken a step
-	stopped bool
-	gone    bool // the process of its replica is frozen or dead
+	client  int      // from 0
+	on      int      // the number of its replica
+	owner   string   // of its request, as soon as the request has taken a step
+	stopped api.Step // at which its request has stopped, or ""
+	gone    bool     // the process of its replica is frozen or dead
 	cancel  context.CancelFunc
 	ended   chan struct{} // nil before its first request
 	op      history.Op
@@ -86,7 +86,7 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	case chaos.Heals:
 		return c.heal(ctx, m)
 	case chaos.Sells:
-		done = c.begins(m.Do) && !b.running() && !b.stopped && !c.gone(b)
+		done = c.begins(m.Do) && !b.running() && b.stopped == "" && !c.gone(b)
 		if done {
 			err = c.sell(ctx, b, m)
 		}
@@ -105,7 +105,7 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 			err = c.unlock(ctx, b)
 		}
 	case chaos.Resumes:
-		done = b.stopped && !c.gone(b)
+		done = b.stopped != "" && !c.gone(b)
 		if done {
 			err = c.resume(ctx, b, m.At)
 		}
@@ -182,7 +182,7 @@ func (c *conductor) resume(ctx context.Context, b *buyer, at api.Step) error {
 			return err
 		}
 	}
-	b.stopped = false
+	b.stopped = ""
 	if err := c.bed.replica(b.on).Resume(ctx, b.owner); err != nil {
 		return err
 	}
@@ -208,9 +208,9 @@ func (c *conductor) settle(ctx context.Context, b *buyer) error {
 		}
 		own := func(p api.Paused) bool { return p.Key == c.subject.key() && (p.Owner == b.owner || !c.seen[p.Owner]) }
 		if i := slices.IndexFunc(paused, own); i >= 0 {
-			b.owner, b.stopped = paused[i].Owner, true
+			b.owner, b.stopped = paused[i].Owner, paused[i].Step
 			c.seen[b.owner] = true
-			c.delayed[b.owner] = c.delayed[b.owner] || chaos.PhaseAfter(paused[i].Step) == chaos.Wait
+			c.delayed[b.owner] = c.delayed[b.owner] || chaos.PhaseAfter(b.stopped) == chaos.Wait
 			return nil
 		}
 		if !b.running() {
@@ -249,7 +249,7 @@ func (c *conductor) strike(ctx context.Context, m chaos.Move) (done bool, err er
 		b.gone = true
 	}
 	if m.Do == chaos.Dies {
-		b.stopped = false
+		b.stopped = ""
 		for _, held := range c.lasting {
 			held.lost = held.lost || held.Do.OnLink() && held.Client == m.Client
 		}
@@ -291,14 +291,17 @@ func (c *conductor) phase(b *buyer) chaos.Phase {
 	if c.subject.primitive != nil {
 		return b.handPhase()
 	}
+	if b.stopped != "" { // the recording may lag behind
+		return chaos.PhaseAfter(b.stopped)
+	}
+	if !b.running() {
+		return chaos.NoPhase
+	}
 	last := api.Step("")
 	for _, e := range c.bed.rec.eventsOf(c.subject.key()) {
 		if e.Owner == b.owner && e.Replica == name(b.on) {
 			last = api.Step(e.Step)
 		}
-	}
-	if !b.running() && !b.stopped {
-		return chaos.NoPhase
 	}
 	return chaos.PhaseAfter(last)
 }
@@ -310,7 +313,7 @@ func (c *conductor) heal(ctx context.Context, m chaos.Move) (done bool, err erro
 		return false, nil
 	}
 	err = c.end(ctx, c.lasting[i])
-	if b := c.clients[m.Client]; err == nil && b.running() && !c.gone(b) && !b.stopped {
+	if b := c.clients[m.Client]; err == nil && b.running() && !c.gone(b) && b.stopped == "" {
 		err = c.settle(ctx, b)
 	}
 	return true, err
@@ -468,7 +471,7 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		replica := c.bed.replica(b.on)
 		ready := eventually(ctx, name(b.on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
-		b.stopped = false
+		b.stopped = ""
 	}
 	if c.lagging != nil { // the plan has not reached the fail-over
 		err = errors.Join(err, c.lagging.Restore())
