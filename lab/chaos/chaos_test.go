@@ -10,7 +10,7 @@ import (
 )
 
 func lock(name string) chaos.Lock {
-	return chaos.Lock{Name: name, Steps: []api.Step{api.Granted, api.Read, api.Writing}, Faults: chaos.Faults(), Servers: 5, Locker: true}
+	return chaos.Lock{Name: name, Begins: chaos.Sells, Steps: []api.Step{api.Granted, api.Read, api.Writing}, Faults: chaos.Faults(), Servers: 5, Locker: true}
 }
 
 // TestSameSeedSamePlan also checks that another seed or another lock gives another plan, and that a plan is read as it
@@ -25,7 +25,7 @@ func TestSameSeedSamePlan(t *testing.T) {
 		plans[p.String()] = true
 		plans[chaos.Draw(seed, lock("zk")).String()] = true
 		byHand := lock("semaphore")
-		byHand.Steps, byHand.ByHand, byHand.Leases = []api.Step{api.Granted}, true, true
+		byHand.Steps, byHand.Begins, byHand.Leases = []api.Step{api.Granted}, chaos.Locks, true
 		hand := chaos.Draw(seed, byHand)
 		if hand.Has(chaos.Sells, chaos.Resumes) {
 			t.Errorf("a primitive is sold: %s", hand)

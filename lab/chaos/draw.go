@@ -11,6 +11,7 @@ import (
 // Lock is what a draw must know about a lock.
 type Lock struct {
 	Name    string     // the draws of other locks do not depend on this one's
+	Begins  Verb       // what a client does first: Sells, Locks or Awaits
 	Steps   []api.Step // at which its requests can stop, in their order
 	Faults  []Verb     // that apply to it
 	Servers int        // of its lock
@@ -18,25 +19,12 @@ type Lock struct {
 	Nests   bool       // it promises that a request can
 	Expires bool       // its lease ends although its holder lives
 	Fenced  bool       // the row checks a fencing token, so its statements matter more
-	ByHand  bool       // it is locked and unlocked in two requests
-	Latch   bool       // it is a latch, which each client may count down
-	Leases  bool       // such a request may ask for a lease
-}
-
-// begin is what a client does first.
-func (l Lock) begin() Verb {
-	switch {
-	case l.Latch:
-		return Awaits
-	case l.ByHand:
-		return Locks
-	}
-	return Sells
+	Leases  bool       // a request of Locks may ask for a lease
 }
 
 // end is what a client does last.
 func (l Lock) end() Verb {
-	return map[Verb]Verb{Sells: Resumes, Locks: Unlocks, Awaits: Counts}[l.begin()]
+	return map[Verb]Verb{Sells: Resumes, Locks: Unlocks, Awaits: Counts}[l.Begins]
 }
 
 // drawing is a plan while it is drawn. It guesses the state of the requests and the lock, so that few moves are in
@@ -70,7 +58,7 @@ func Draw(seed int64, lock Lock) Plan {
 		Lock: lock, Rand: rand.New(rand.NewPCG(uint64(seed), hash.Sum64())), //nolint:gosec // not a secret
 		lasting: map[Move]bool{}, used: map[Verb]int{}, holder: nobody,
 	}
-	if !d.Latch && d.IntN(3) > 0 {
+	if d.Begins != Awaits && d.IntN(3) > 0 {
 		d.overlap()
 		return d.plan
 	}
@@ -87,7 +75,7 @@ func Draw(seed int64, lock Lock) Plan {
 // same order or in another, before or after the next request begins, some of them by the death of the process: most races
 // between two commands have this form.
 func (d *drawing) overlap() {
-	ways := []Verb{d.begin(), d.begin(), d.begin()} // the request stops at a step, or is not delayed
+	ways := []Verb{d.Begins, d.Begins, d.Begins} // the request stops at a step, or is not delayed
 	others := []Verb{Holds, Holds, HoldsRow}
 	if d.Fenced {
 		others = []Verb{Holds, HoldsRow, HoldsRow, HoldsRow}
@@ -101,18 +89,18 @@ func (d *drawing) overlap() {
 	var ends Plan
 	ended := false // the lease of a holder
 	for client := range 2 + min(1, d.IntN(3)) {
-		sale := d.detailed(Move{Do: d.begin(), Client: client})
+		sale := d.detailed(Move{Do: d.Begins, Client: client})
 		switch way := ways[d.IntN(len(ways))]; {
 		case d.Fenced && client == 0 && d.IntN(2) == 0: // only a write after the end of its lease meets the fence
 			sale.At = api.Writing
 		case ended && d.IntN(2) == 0: // the next holder sells before the first one goes on
 			sale.At = ""
-		case way != d.begin():
+		case way != d.Begins:
 			sale.At = ""
 			d.plan = append(d.plan, d.detailed(Move{Do: way, Client: client}))
 			ends = append(ends, Move{Do: Heals, Of: way, Client: client})
 		}
-		if sale.At != "" || d.ByHand {
+		if sale.At != "" || d.Begins != Sells {
 			ends = append(ends, Move{Do: d.end(), Client: client})
 		}
 		if last := len(ends) - 1; last >= 0 && slices.Contains(d.Faults, Dies) && d.IntN(6) == 0 {
@@ -127,7 +115,7 @@ func (d *drawing) overlap() {
 			servers = nil
 		}
 		if client == 0 && d.IntN(5) == 0 { // another request in the same process
-			if d.plan = append(d.plan, d.detailed(Move{Do: d.begin(), Client: guest})); d.ByHand {
+			if d.plan = append(d.plan, d.detailed(Move{Do: d.Begins, Client: guest})); d.Begins != Sells {
 				ends = append(ends, Move{Do: d.end(), Client: guest})
 			}
 		}
@@ -162,7 +150,7 @@ func (d *drawing) isStruck() bool {
 
 // weigh draws how often each move comes, and which faults: none, one or two kinds.
 func (d *drawing) weigh() {
-	d.weights = map[Verb]int{d.begin(): 4 + d.IntN(4), d.end(): 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
+	d.weights = map[Verb]int{d.Begins: 4 + d.IntN(4), d.end(): 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
 	kinds := slices.Clone(d.Faults)
 	d.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, v := range kinds[:min(len(kinds), []int{0, 1, 1, 1, 2, 2}[d.IntN(6)])] {
@@ -174,6 +162,9 @@ func (d *drawing) weigh() {
 func (d *drawing) next() Move {
 	var possible []Move
 	consider := func(m Move, most int) {
+		if m.Client == guest && slices.Contains(Faults(), m.Do) {
+			return
+		}
 		if d.used[m.Do] < most && !d.lasting[Move{Do: Heals, Of: m.Do, Client: m.Client}] {
 			for range d.weights[m.Do] {
 				possible = append(possible, m)
@@ -187,14 +178,12 @@ func (d *drawing) next() Move {
 		switch {
 		case gone:
 		case !r.running:
-			consider(Move{Do: d.begin(), Client: client}, often)
-			if d.ByHand {
-				consider(Move{Do: d.end(), Client: client}, map[bool]int{false: 1, true: often}[d.Latch]) // it holds nothing
+			consider(Move{Do: d.Begins, Client: client}, often)
+			if d.Begins != Sells {
+				consider(Move{Do: d.end(), Client: client}, map[bool]int{false: 1, true: often}[d.Begins == Awaits]) // it holds nothing
 			}
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
-				if client != guest {
-					consider(Move{Do: v, Client: client}, twice)
-				}
+				consider(Move{Do: v, Client: client}, twice)
 			}
 		default:
 			if r.stopped {
@@ -202,13 +191,13 @@ func (d *drawing) next() Move {
 			}
 			consider(Move{Do: Cancels, Client: client}, twice)
 			for _, v := range Faults() {
-				if !v.OnServer() && client != guest {
+				if !v.OnServer() {
 					consider(Move{Do: v, Client: client}, twice)
 				}
 			}
 		}
 	}
-	if d.Latch || d.holder != nobody || len(d.queue) > 0 {
+	if d.Begins == Awaits || d.holder != nobody || len(d.queue) > 0 {
 		for _, v := range []Verb{Passes, Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver} {
 			consider(Move{Do: v}, twice)
 		}
@@ -268,7 +257,7 @@ func (d *drawing) guess(m Move) {
 		if m.Do == Locks { // it holds the lock until it unlocks
 			r.at = 0
 		}
-		if m.Do == d.begin() {
+		if m.Do == d.Begins {
 			d.queue = append(d.queue, m.Client)
 		} else {
 			d.goesOn(m.Client)

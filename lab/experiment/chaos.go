@@ -40,7 +40,7 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 	}
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
-		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, ByHand: s.primitive != nil, Latch: s.primitive != nil && s.primitive.latch > 0, Leases: s.Card.uses("redis"),
+		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, Begins: s.begins(), Leases: s.Card.uses("redis"),
 	}
 }
 

@@ -86,22 +86,22 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 	case chaos.Heals:
 		return c.heal(ctx, m)
 	case chaos.Sells:
-		done = c.begins(m.Do) && !b.running() && b.stopped == "" && !c.gone(b)
+		done = c.subject.begins() == m.Do && !b.running() && b.stopped == "" && !c.gone(b)
 		if done {
 			err = c.sell(ctx, b, m)
 		}
 	case chaos.Awaits, chaos.Locks:
-		if done = c.begins(m.Do) && !b.running() && !c.gone(b) && !b.hand.holds(); done {
+		if done = c.subject.begins() == m.Do && !b.running() && !c.gone(b) && !b.hand.holds(); done {
 			err = c.lock(ctx, b, m)
 		}
 	case chaos.Counts:
-		if done = c.begins(chaos.Awaits) && !b.running() && !c.gone(b); done {
+		if done = c.subject.begins() == chaos.Awaits && !b.running() && !c.gone(b); done {
 			if err = c.count(ctx, b); err == nil && !b.running() && b.hand.answer.Left == 0 {
 				_ = c.awaitWoken(ctx, settled) // else their next moves would be impossible
 			}
 		}
 	case chaos.Unlocks:
-		if done = c.begins(chaos.Locks) && b.hand != nil && !b.running() && !c.gone(b); done {
+		if done = c.subject.begins() == chaos.Locks && b.hand != nil && !b.running() && !c.gone(b); done {
 			err = c.unlock(ctx, b)
 		}
 	case chaos.Resumes:
@@ -122,19 +122,6 @@ func (c *conductor) do(ctx context.Context, m chaos.Move) (done bool, err error)
 
 // gone reports whether the process of a client is frozen or dead.
 func (c *conductor) gone(b *buyer) bool { return c.clients[b.on].gone }
-
-// begins reports whether requests of the subject begin with this verb.
-func (c *conductor) begins(v chaos.Verb) bool {
-	p := c.subject.primitive
-	switch v {
-	case chaos.Awaits:
-		return p != nil && p.latch > 0
-	case chaos.Locks:
-		return p != nil && p.latch == 0
-	default:
-		return p == nil
-	}
-}
 
 func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
 
@@ -481,7 +468,7 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		return last, err
 	}
 	c.healed = c.bed.since()
-	if c.begins(chaos.Awaits) {
+	if c.subject.begins() == chaos.Awaits {
 		if last.Outcome, err = c.openLatch(ctx); err != nil {
 			return last, err
 		}
@@ -498,10 +485,10 @@ func (c *conductor) finish(ctx context.Context) (last history.Op, err error) {
 		}
 		c.collect(b)
 	}
-	switch {
-	case c.begins(chaos.Awaits):
+	switch c.subject.begins() {
+	case chaos.Awaits:
 		return last, nil
-	case c.begins(chaos.Locks):
+	case chaos.Locks:
 		return c.lastByHand(ctx)
 	}
 	for began := time.Now(); ; {

@@ -65,6 +65,17 @@ func (s Subject) lockName() string {
 	return s.key()
 }
 
+// begins returns what a client does first.
+func (s Subject) begins() chaos.Verb {
+	switch {
+	case s.primitive == nil:
+		return chaos.Sells
+	case s.primitive.latch > 0:
+		return chaos.Awaits
+	}
+	return chaos.Locks
+}
+
 // byHand is a request that locks or unlocks.
 type byHand struct {
 	chaos.Move // that locked
