@@ -93,7 +93,7 @@ func explanationOf(v chaos.Verb) explanation {
 		chaos.Crashes:    {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
 		chaos.Restarts:   {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
 		chaos.Stalls:     {losing: paused, stalling: []string{"late-answer", "missed-release"}},
-		chaos.Jumps:      {losing: []string{"clock-jump"}},
+		chaos.Jumps:      {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}}, // when it is right again, leases last too long
 		chaos.FailsOver:  {losing: lost, stalling: []string{"failover"}},
 		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
@@ -167,13 +167,14 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
 		candidates = slices.DeleteFunc(candidates, func(hazard string) bool { return slices.Contains(late(), hazard) })
 	}
-	// A fence protects from every lost update.
-	promised := doubles || s.Fenced && !stalls || promises(s.Card, p, found)
+	// A fence protects from every lost update, and lets no waiter go on.
+	fenced := s.Fenced && !stalls
+	promised := doubles || fenced || promises(s.Card, p, found)
 	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)
 			switch {
-			case !ok || !e.AppliesTo(s.Card) || e.Claim(s.Card, s.Fenced) != claim:
+			case !ok || !e.AppliesTo(s.Card) || e.Claim(s.Card, fenced) != claim:
 			case promised && claim == Silent: // whatever the card says
 				return hazard, Protects
 			default:

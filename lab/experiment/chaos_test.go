@@ -140,7 +140,7 @@ func TestWithoutFinding(t *testing.T) {
 // TestKnownHazard names hazards by the places at which a plan stops.
 func TestKnownHazard(t *testing.T) {
 	lock := Card{Card: api.Card{Locker: true, Lease: true, Safe: true, Scope: api.ScopeShared, Backends: []string{"mysql", "redis"}, Breaks: []api.Break{
-		{Hazard: api.Pause}, {Hazard: "operator-at-write"},
+		{Hazard: api.Pause}, {Hazard: "operator-at-write"}, {Hazard: api.ClockJump},
 	}}}
 	lost, stuck := Result{Invariant: Conservation}, Result{Invariant: Progress}
 	stuck.Recording.Ops = []history.Op{{Outcome: history.Refused, Reason: history.NotAcquired}}
@@ -157,6 +157,7 @@ func TestKnownHazard(t *testing.T) {
 		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
 		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
+		{"jumps 1, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
 	} {
 		p, err := chaos.Parse(tt.plan)
 		if err != nil {
@@ -165,8 +166,11 @@ func TestKnownHazard(t *testing.T) {
 		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
 		}
-		_, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found)
-		if fence := tt.found.Invariant == Conservation; fence && claim != Protects { // no hazard explains it
+		want := tt.claim                        // a fence does not help a waiter
+		if tt.found.Invariant == Conservation { // no hazard explains it
+			want = Protects
+		}
+		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found); claim != want {
 			t.Errorf("%s, fenced: %q", tt.plan, claim)
 		}
 	}
