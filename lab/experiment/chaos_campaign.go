@@ -11,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/stall"
 )
 
 // Campaign draws plans for strategies, one after the other, and carries them out.
@@ -29,6 +30,8 @@ type Survey struct {
 	Plans    int
 	Coverage chaos.Coverage
 	Findings []Finding
+	// Busy counts the plans that failed while this machine was too busy. They say nothing, and are not among Plans.
+	Busy int
 	// Again counts the plans that failed by a hazard that the card names, and that an earlier plan has shown.
 	Again int
 	// Missing are the faults that apply, and never landed.
@@ -81,7 +84,8 @@ type CampaignWatcher interface {
 // campaign is the state of a Campaign that several labs carry out.
 type campaign struct {
 	Campaign
-	began time.Time
+	began   time.Time
+	stalled time.Duration // see carryOut
 
 	mu    sync.Mutex // protects the fields below, the surveys, and the calls of the watcher
 	watch CampaignWatcher
@@ -92,7 +96,7 @@ type campaign struct {
 // Conduct carries out the campaign, in each lab one plan after the other. A strategy whose card a finding contradicts
 // gets no more plans. A lab in which two plans in a row cannot be carried out gets no more.
 func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatcher) ([]*Survey, error) {
-	all := &campaign{Campaign: c, began: time.Now(), watch: w}
+	all := &campaign{Campaign: c, began: time.Now(), stalled: Lease / 10, watch: w}
 	for _, s := range c.Subjects {
 		steps := slices.Concat(beds[0].LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
 		for _, m := range c.Plan {
@@ -193,16 +197,19 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 		plan = chaos.Draw(seed, bed.LockOf(s.Subject))
 	}
 	began := time.Now()
-	d, err := bed.CarryOut(ctx, s.Subject, plan, seed)
+	d, err := c.carryOut(ctx, bed, s.Subject, plan, seed)
 	if err != nil {
 		return err
 	}
-	d.Adapter = c.Adapter
 	news := false
 	c.locked(func() {
+		c.watch.Ran(s, d, time.Since(began))
+		if d.Verdict == api.Inconclusive {
+			s.Busy++
+			return
+		}
 		s.Plans++
 		s.Coverage.Add(d.Coverage)
-		c.watch.Ran(s, d, time.Since(began))
 		switch {
 		case !d.Verdict.Failed():
 		case d.Claim == Protects:
@@ -219,6 +226,21 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 	return c.shrink(ctx, bed, s, d)
 }
 
+// carryOut carries out a plan. If it contradicts the card, but this process got no processor for a while, renewals may have
+// been late: then it is carried out again, and is inconclusive if it fails like this each time.
+func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
+	for range 3 {
+		longest := stall.Longest(ctx)
+		d, err = bed.CarryOut(ctx, s, p, seed)
+		d.Adapter = c.Adapter
+		if stalled := longest(); err != nil || !d.Verdict.Failed() || d.Claim != Protects || stalled <= c.stalled {
+			return d, err
+		}
+	}
+	d.Verdict = api.Inconclusive
+	return d, nil
+}
+
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
 // drawn, stays as it is.
 func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn) (err error) {
@@ -228,11 +250,10 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
 			c.locked(func() { c.watch.Shrinking(s, p) })
 			var next Drawn
-			if next, err = bed.CarryOut(ctx, s.Subject, p, d.Seed); err != nil {
+			if next, err = c.carryOut(ctx, bed, s.Subject, p, d.Seed); err != nil {
 				break
 			}
 			if next.Verdict == d.Verdict && next.Invariant == d.Invariant {
-				next.Adapter = c.Adapter
 				f.Drawn = next
 				return n
 			}
@@ -259,7 +280,8 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 	return err
 }
 
-// Inconclusive reports whether a fault that applies never landed, or a plan failed that never failed again.
+// Inconclusive reports whether a fault that applies never landed, a plan failed that never failed again, or the machine
+// was too busy for each plan.
 func (s *Survey) Inconclusive() bool {
-	return len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Tries == 0 })
+	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Tries == 0 })
 }

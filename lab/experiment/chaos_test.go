@@ -96,6 +96,27 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
+// TestBusyMachine does not count a plan that contradicts its card while this process got no processor.
+func TestBusyMachine(t *testing.T) {
+	bed := open(t)
+	s := subject(t, bed, "none", false)
+	s.Card.Safe, s.Card.Breaks = true, nil
+	plan, err := chaos.Parse("A sells at read, B sells, A resumes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, counts := range map[time.Duration]int{0: 0, time.Hour: 1} {
+		survey := &Survey{Subject: s, Coverage: chaos.Coverage{}}
+		busy := &campaign{Campaign: Campaign{Plan: plan}, stalled: limit, watch: unwatched{}}
+		if err := busy.once(t.Context(), bed, survey, 1); err != nil {
+			t.Fatal(err)
+		}
+		if survey.Plans != counts || survey.Busy != 1-counts || len(survey.Findings) != counts || survey.Inconclusive() != (counts == 0) {
+			t.Errorf("with a limit of %v: %+v", limit, survey)
+		}
+	}
+}
+
 // TestLatestWake measures how long a waiter was not woken. A grant that is recorded before the release says nothing.
 func TestLatestWake(t *testing.T) {
 	at := func(owner string, step api.Step, s time.Duration) history.Event {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"oversell/api"
+	"oversell/lab/stall"
 )
 
 // CheckResult is the result of one check of a contract.
@@ -80,7 +81,7 @@ func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Ch
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: c.basic < 0}
-	stalled := longestStall(ctx)
+	stalled := stall.Longest(ctx)
 	err := c.Run(limited, cfg)
 	longest := stalled()
 	switch {

@@ -30,7 +30,7 @@ func TestUnlessStalled(t *testing.T) {
 				if ran == len(c.results) {
 					t.Fatal("one attempt too many")
 				}
-				time.Sleep(2 * pulse)
+				time.Sleep(20 * time.Millisecond)
 				ran++
 				return c.results[ran-1]
 			})

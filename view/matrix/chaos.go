@@ -69,5 +69,9 @@ func SurveySentence(s *experiment.Survey) api.Text {
 	}
 	text := api.Textf("%s: %d plans, %d findings that the card does not name, %d that it names (%d more plans showed them again).",
 		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, s.Again)
+	if s.Busy > 0 {
+		text = api.Joined(text, api.Textf("%d more failed while this machine was too busy for renewals, and do not count.",
+			"另有 %d 个计划失败时这台机器太忙，续期可能来不及，因此不算。", s.Busy))
+	}
 	return api.Joined(text, s.NeverLanded())
 }
