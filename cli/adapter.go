@@ -39,7 +39,7 @@ func adapterCommand() *cobra.Command {
 func serveAdapter(ctx context.Context, id string, in io.Reader, out io.Writer) error {
 	s, err := adapterSettings()
 	if err != nil {
-		return usage("adapter: %w", err)
+		return &exit{2, err}
 	}
 	clients, err := openBackends(s)
 	if err != nil {
@@ -57,7 +57,7 @@ func serveAdapter(ctx context.Context, id string, in io.Reader, out io.Writer) e
 		}
 		known = append(known, strategy.Card().ID)
 	}
-	return usage("adapter: %w", &suggest.Unknown{Kind: "lock", Name: id, Known: known})
+	return &exit{2, &suggest.Unknown{Kind: "lock", Name: id, Known: known}}
 }
 
 // adapterSettings reads the environment of an adapter. LEASE_MS and SESSION_MS have precedence over

@@ -28,7 +28,7 @@ type breakFlags struct {
 }
 
 func breakCommand() *cobra.Command {
-	flags := breakFlags{files: files{command: "break"}}
+	var flags breakFlags
 	cmd := &cobra.Command{
 		Use:   "break [hazard[,hazard...] | --all] [strategy...]",
 		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
@@ -53,16 +53,7 @@ Exit status:
   oversell break race,crash,pause atomic for-update
   oversell break --all --seeds 20 --keep results/break --html matrix.html`,
 		ValidArgsFunction: offerHazards(&flags.all),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
-				return usage("break: %w", err)
-			}
-			flags.command = commandLine(cmd, args)
-			if err := flags.files.check(); err != nil {
-				return err
-			}
-			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
-		},
+		RunE:              checked(&flags.files, flags.check, flags.run),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.all, "all", false, "every hazard, for the strategies named or for all")
@@ -77,7 +68,8 @@ Exit status:
 	return cmd
 }
 
-func (f *breakFlags) check(args []string) error {
+func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
+	f.command = commandLine(cmd, args)
 	switch {
 	case f.all:
 		f.plan.Strategies = args
@@ -102,7 +94,7 @@ func (f *breakFlags) check(args []string) error {
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	store, err := experiment.OpenStore(f.store)
 	if err != nil {
-		return fmt.Errorf("break: %w", err)
+		return err
 	}
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
 		onExit := cfg.OnExit
@@ -110,7 +102,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		cfg.OnExit = onExit
 	})
 	if err != nil {
-		return fmt.Errorf("break: %w", err)
+		return err
 	}
 	if f.quiet {
 		errOut = io.Discard
@@ -130,7 +122,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, progress io.Writer) error {
 	bed, err := experiment.Open(ctx, lab)
 	if err != nil {
-		return fmt.Errorf("break: %w", err)
+		return err
 	}
 	defer bed.Close()
 	watcher := newBreakWatcher(progress)

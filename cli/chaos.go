@@ -59,7 +59,7 @@ Exit status:
   130  stopped by Ctrl-C`
 
 func chaosCommand() *cobra.Command {
-	flags := chaosFlags{files: files{command: "chaos"}}
+	var flags chaosFlags
 	cmd := &cobra.Command{
 		Use:   "chaos STRATEGY...",
 		Short: "Try locks in random plans of moves and faults, and shorten those that find a bug",
@@ -68,16 +68,9 @@ func chaosCommand() *cobra.Command {
   oversell chaos redis --fenced --seed 7
   oversell chaos none --plan 'A sells at read, B sells, A resumes'`,
 		ValidArgsFunction: offerStrategies(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
-				return usage("chaos: %w", err)
-			}
-			flags.command = commandLine(cmd, args)
-			if err := flags.files.check(); err != nil {
-				return err
-			}
-			return ended(cmd.Context(), flags.run(cmd.Context(), flags.start, cmd.OutOrStdout(), cmd.ErrOrStderr()))
-		},
+		RunE: checked(&flags.files, flags.check, func(ctx context.Context, out, errOut io.Writer) error {
+			return flags.run(ctx, flags.start, out, errOut)
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.fenced, "fenced", false, "with fenced writes, on strategies that have a fencing token")
@@ -89,7 +82,8 @@ func chaosCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *chaosFlags) check(args []string) error {
+func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
+	f.command = commandLine(cmd, args)
 	if len(args) == 0 {
 		return errors.New("name one or more strategies. List them: oversell strategies")
 	}
@@ -133,12 +127,12 @@ func (f *chaosFlags) run(ctx context.Context, start func(context.Context, io.Wri
 	for range f.labs {
 		lab, failed := start(ctx, errOut)
 		if failed != nil {
-			return fmt.Errorf("chaos: %w", failed)
+			return failed
 		}
 		defer func() { err = errors.Join(err, lab.Close()) }()
 		bed, failed := experiment.Open(ctx, lab)
 		if failed != nil {
-			return fmt.Errorf("chaos: %w", failed)
+			return failed
 		}
 		defer bed.Close()
 		beds = append(beds, bed)

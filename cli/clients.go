@@ -76,13 +76,13 @@ func clientCommand(name, server string, find func(rig.Addresses) (client, error)
 				return cmd.Help()
 			}
 			if err != nil {
-				return usage("%s: %w", name, err)
+				return &exit{2, err}
 			}
 			addrs, err := labAddresses(lab, cmd.Root().CommandPath())
 			if err == nil {
 				err = openClient(addrs, find, args)
 			}
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"strings"
@@ -42,6 +41,7 @@ Exit status:
   130  stopped by Ctrl-C, with the result until then`
 
 type compareFlags struct {
+	sides         []*side
 	plan          ratio.Plan
 	load          comparison.Plan
 	strategy      string
@@ -52,7 +52,7 @@ type compareFlags struct {
 }
 
 func compareCommand() *cobra.Command {
-	f := compareFlags{files: files{command: "compare"}, plan: ratio.Plan{Within: 0.05, Quiet: 0.10}}
+	f := compareFlags{plan: ratio.Plan{Within: 0.05, Quiet: 0.10}}
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Measure which of two is faster, with the interval of the ratio",
@@ -63,19 +63,7 @@ func compareCommand() *cobra.Command {
   oversell compare http://127.0.0.1:8080 http://127.0.0.1:9080 --strategy redis
   oversell compare old.json new.json`,
 		Args: between(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sides, err := f.check(args)
-			if err != nil {
-				return usage("compare: %w", err)
-			}
-			if err := f.files.check(); err != nil {
-				return err
-			}
-			if err := f.run(cmd.Context(), sides, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-				return ended(cmd.Context(), fmt.Errorf("compare: %w", err))
-			}
-			return nil
-		},
+		RunE: checked(&f.files, f.check, f.run),
 	}
 	f.register(cmd.Flags())
 	return cmd
@@ -107,55 +95,50 @@ func (f *compareFlags) register(set *pflag.FlagSet) {
 	f.files.add(set, "json", "write the result with all rounds to `FILE`")
 }
 
-func (f *compareFlags) check(args []string) (sides []*side, err error) {
+func (f *compareFlags) check(_ *cobra.Command, args []string) error {
 	if f.plan.Least < ratio.Fewest || f.plan.Least > 1000 {
-		return nil, fmt.Errorf("--rounds %d: must be %d to 1000: fewer values have no 95 %% interval", f.plan.Least, ratio.Fewest)
+		return fmt.Errorf("--rounds %d: must be %d to 1000: fewer values have no 95 %% interval", f.plan.Least, ratio.Fewest)
 	}
 	if f.load.Length < 100*time.Millisecond || f.load.Length > time.Minute {
-		return nil, fmt.Errorf("--length %v: must be 100ms to 1m", f.load.Length)
+		return fmt.Errorf("--length %v: must be 100ms to 1m", f.load.Length)
 	}
 	if err := f.lab.check(f.target); err != nil {
-		return nil, err
+		return err
 	}
 	f.load.Stock, f.load.Loops = comparison.MaxStock, load.MaxRequests/max(1, f.load.Clients)
 	for _, text := range args {
 		s, err := parseSide(text, f.strategy, f.load)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		sides = append(sides, &s)
+		f.sides = append(f.sides, &s)
 		if s.file != "" {
 			continue
 		}
 		if s.plan.Target == "" && s.program == "" {
 			s.plan.Target = f.target
 			if err := checkStrategies(s.plan.Strategies); f.target == "" && err != nil {
-				return nil, err
+				return err
 			}
 		}
 		valid := s.plan
 		valid.Target = cmp.Or(valid.Target, "http://127.0.0.1:1") // any valid address: the lab does not run yet
 		if err := valid.Validate(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if (sides[0].file == "") != (sides[1].file == "") {
-		return nil, errors.New("a file is compared with another file only")
+	if (f.sides[0].file == "") != (f.sides[1].file == "") {
+		return errors.New("a file is compared with another file only")
 	}
-	return sides, nil
+	return nil
 }
 
-func (f *compareFlags) run(ctx context.Context, sides []*side, out, errOut io.Writer) (err error) {
-	text := f.files.textOutput(out, errOut)
+func (f *compareFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
+	sides, text := f.sides, f.files.textOutput(out, errOut)
 	if sides[0].file != "" {
 		return compareFiles(sides, text)
 	}
-	if f.plan.Seed == 0 {
-		f.plan.Seed = rand.Int64N(1_000_000) + 1 //nolint:gosec // an order, no secret
-	}
-	if f.token == "" {
-		f.token = defaultToken
-	}
+	f.plan.Seed, f.token = cmp.Or(f.plan.Seed, drawnSeed()), cmp.Or(f.token, defaultToken)
 	machine, cores := measure.Machine{Cores: runtime.NumCPU()}, []int(nil)
 	ownLab := sides[0].plan.Target == "" && sides[1].plan.Target == ""
 	if ownLab {

@@ -38,16 +38,16 @@ Exit status:
 			ctx := cmd.Context()
 			lock, err := trial.Greet(ctx, args...)
 			if err != nil {
-				return ended(ctx, usage("contract: %w", err))
+				return &exit{2, err}
 			}
 			out := cmd.OutOrStdout()
 			lab, err := startLab(ctx, quiet, cmd.ErrOrStderr(), lock.ContractLab)
 			if err != nil {
-				return ended(ctx, fmt.Errorf("contract: %w", err))
+				return err
 			}
 			contract, err := lock.CheckContract(ctx, lab.Addresses(), nil, trial.Printer{Out: out}.Checked)
 			if err := errors.Join(err, lab.Close()); err != nil {
-				return ended(ctx, fmt.Errorf("contract: %w", err))
+				return err
 			}
 			return contractVerdict(out, contract)
 		},
@@ -83,15 +83,15 @@ func workerCommand() *cobra.Command {
 func work(ctx context.Context, s settings, in io.Reader, out io.Writer) error {
 	dsn, err := s.mysqlDSN(s.MySQL)
 	if err != nil {
-		return fmt.Errorf("worker: %w", err)
+		return err
 	}
 	db, err := stock.Open(dsn, s.Conns)
 	if err != nil {
-		return fmt.Errorf("worker: %w", err)
+		return err
 	}
 	lock, err := startAdapter(ctx, s)
 	if err != nil {
-		return fmt.Errorf("worker: %w", err)
+		return err
 	}
 	defer lock.Close()
 	strategy := locks.Guard(lock, stock.NewLedger(db))

@@ -29,16 +29,16 @@ because only oversell lab and oversell break can stop and freeze servers.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, target := range append([]string{c.Lab.Target}, c.Lab.Replicas...) {
 				if _, err := load.ParseTarget(target); err != nil {
-					return usage("dash: %w", err)
+					return &exit{2, err}
 				}
 			}
 			if c.Lab.Token == "" {
-				return usage("dash: --token is missing: the page needs the lab's token to start a run")
+				return usage("--token is missing: the page needs the lab's token to start a run")
 			}
 			ctx := cmd.Context()
 			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 			if err != nil {
-				return fmt.Errorf("dash: %w", err)
+				return err
 			}
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the page for %s is on %s\n", c.Lab.Target, listener.Addr())
 			closePage := servePage(ctx, listener, nil, c)

@@ -45,13 +45,13 @@ func addToken(flags *pflag.FlagSet, token *string, usage string) {
 }
 
 // checkToken returns an error if a command needs the lab's token and LAB_TOKEN_FILE is wrong.
-func checkToken(cmd *cobra.Command, _ []string) error {
+func checkToken(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("token")
 	if flag == nil || flag.Changed {
 		return nil
 	}
 	if _, err := labToken(); err != nil {
-		return usage("%s: environment: %w", cmd.Name(), err)
+		return usage("environment: %w", err)
 	}
 	return nil
 }

@@ -47,9 +47,9 @@ func exerciseCommand() *cobra.Command {
 			}
 			chosen, err := exercise.Find(args[0])
 			if err != nil {
-				return usage("exercise: %w", err)
+				return &exit{2, err}
 			}
-			return ended(cmd.Context(), playExercise(cmd, chosen, lab))
+			return playExercise(cmd, chosen, lab)
 		},
 	}
 	cmd.Flags().StringVar(&lab, "lab", "", labUsage+"; without it, the command starts a small lab")
@@ -81,7 +81,7 @@ func playExercise(cmd *cobra.Command, chosen exercise.Exercise, lab string) erro
 	if lab != "" {
 		addrs, err := labAddresses(lab, cmd.Root().CommandPath())
 		if err != nil {
-			return fmt.Errorf("exercise: %w", err)
+			return err
 		}
 		return chosen.Play(ctx, addrs, out, language())
 	}
@@ -91,7 +91,7 @@ func playExercise(cmd *cobra.Command, chosen exercise.Exercise, lab string) erro
 		*cfg = needs
 	})
 	if err != nil {
-		return fmt.Errorf("exercise: %w", err)
+		return err
 	}
 	return errors.Join(chosen.Play(ctx, started.Addresses(), out, language()), started.Close())
 }

@@ -77,7 +77,7 @@ Exit status:
   130  stopped by Ctrl-C; it prints what it has found until then`
 
 func exploreCommand(foreign ...explore.Lock) *cobra.Command {
-	flags := exploreFlags{files: files{command: "explore"}, locks: foreign}
+	flags := exploreFlags{locks: foreign}
 	cmd := &cobra.Command{
 		Use:   "explore STRATEGY",
 		Short: "Run every schedule of a strategy's clients, and count those that lose an update",
@@ -92,10 +92,10 @@ func exploreCommand(foreign ...explore.Lock) *cobra.Command {
   oversell explore --go adapters/examples/schedules redsync --pauses 1
   oversell explore --all --limit 60s`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 && !flags.every {
-				return usage("explore: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
+			if flags.every {
+				return nil
 			}
-			return nil
+			return oneStrategy(cmd, args)
 		},
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -149,13 +149,13 @@ func (f *exploreFlags) add(set *pflag.FlagSet) {
 
 func (f *exploreFlags) check() error {
 	if err := f.checkName(); err != nil {
-		return usage("explore: %w", err)
+		return &exit{2, err}
 	}
 	if err := f.scope.Supported(); err != nil {
 		return usage("%w", err)
 	}
 	if err := f.checkRandom(); err != nil {
-		return usage("explore: %w", err)
+		return &exit{2, err}
 	}
 	_, must := explore.OnMySQL(f.scope.Strategy)
 	if f.real = f.real || must || f.scope.MySQL != ""; f.real {
@@ -165,16 +165,16 @@ func (f *exploreFlags) check() error {
 	}
 	for _, l := range f.scope.Bounds.Limits() {
 		if *l.N < 0 {
-			return usage("explore: --%s %d: must not be negative", l.Flag, *l.N)
+			return usage("--%s %d: must not be negative", l.Flag, *l.N)
 		}
 	}
 	switch {
 	case f.scope.Bounds.Clients < 1 || f.scope.Bounds.Clients > 5:
-		return usage("explore: --clients %d: must be 1 to 5", f.scope.Bounds.Clients)
+		return usage("--clients %d: must be 1 to 5", f.scope.Bounds.Clients)
 	case f.replay != "" && (f.files.wants("json") || f.files.wants("html")):
-		return usage("explore: --replay writes no files: it cannot be used with --json or --html")
+		return usage("--replay writes no files: it cannot be used with --json or --html")
 	case f.limit < 0:
-		return usage("explore: --limit %v: must not be negative", f.limit)
+		return usage("--limit %v: must not be negative", f.limit)
 	}
 	return f.files.check()
 }
@@ -202,7 +202,7 @@ func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
 			*cfg = rig.Config{MySQL: true, OnExit: cfg.OnExit}
 		})
 		if err != nil {
-			return ended(ctx, fmt.Errorf("explore: %w", err))
+			return err
 		}
 		f.scope.MySQL = lab.Addresses().MySQL
 		return errors.Join(f.migrated(cmd, do), lab.Close())
@@ -217,7 +217,7 @@ func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
 	}
 	db, err := stock.Open(f.scope.MySQL, 2)
 	if err != nil {
-		return usage("explore: --mysql: %w", err)
+		return usage("--mysql: %w", err)
 	}
 	pool, err := db.DB()
 	if err != nil {
@@ -228,7 +228,7 @@ func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
 		err = pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
 	}
 	if err = errors.Join(err, pool.Close()); err != nil {
-		return ended(ctx, fmt.Errorf("explore: %w", err))
+		return err
 	}
 	cmd.PrintErrf("on a real MySQL: %s\n", version)
 	return do()
@@ -253,9 +253,9 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 		"html": func(w io.Writer) error { return f.writePage(cmd, w, r, tree) },
 	}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if ctx.Err() != nil {
-		err = errors.Join(err, errors.New("explore: stopped"))
+		err = errors.Join(err, errors.New("stopped"))
 	}
-	return ended(ctx, err)
+	return err
 }
 
 // search runs a search within the limit of time. It counts the choices only for a page.
@@ -312,7 +312,7 @@ func (f *exploreFlags) again(cmd *cobra.Command) error {
 	steps, outcome, err := explore.Replay(f.scope, strings.Split(f.replay, ","))
 	printSteps(cmd.OutOrStdout(), steps)
 	if err != nil {
-		return usage("explore: --replay: %w", err)
+		return usage("--replay: %w", err)
 	}
 	verdict := "No update is lost."
 	if outcome.Oversold() {

@@ -20,13 +20,13 @@ import (
 // all runs the searches of the named strategies, or of all, and compares them with the cards.
 func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err := checkStrategies(names); err != nil {
-		return usage("explore: %w", err)
+		return &exit{2, err}
 	}
 	if f.real {
-		return usage("explore: --all runs the strategies of MySQL on a real one in any case: it cannot be used with --real")
+		return usage("--all runs the strategies of MySQL on a real one in any case: it cannot be used with --real")
 	}
 	if f.files.wants("html") {
-		return usage("explore: a page shows one search: --all cannot be used with --html")
+		return usage("a page shows one search: --all cannot be used with --html")
 	}
 	if err := f.files.check(); err != nil {
 		return err
@@ -64,10 +64,10 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 		return json.NewEncoder(w).Encode(results)
 	}}, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 	if ctx.Err() != nil {
-		return ended(ctx, errors.Join(err, errors.New("explore: stopped")))
+		return errors.Join(err, errors.New("stopped"))
 	}
 	if len(contradictions) > 0 {
-		err = errors.Join(err, fmt.Errorf("explore: the cards are contradicted:\n  %s", strings.Join(contradictions, "\n  ")))
+		err = errors.Join(err, fmt.Errorf("the cards are contradicted:\n  %s", strings.Join(contradictions, "\n  ")))
 	} else if err == nil {
 		_, _ = fmt.Fprintln(out, "No result contradicts a card.")
 	}

@@ -40,7 +40,7 @@ func (f *exploreFlags) checkName() error {
 // build compiles the program of --go, and runs it with the other arguments.
 func (f *exploreFlags) build(cmd *cobra.Command, args []string) (err error) {
 	if f.every {
-		return usage("explore: --all searches our strategies: it cannot be used with --go")
+		return usage("--all searches our strategies: it cannot be used with --go")
 	}
 	folder, err := os.MkdirTemp("", "oversell-explore-")
 	if err != nil {
@@ -51,7 +51,7 @@ func (f *exploreFlags) build(cmd *cobra.Command, args []string) (err error) {
 	compile := exec.CommandContext(cmd.Context(), "go", "build", "-C", f.program, "-tags", "nomsgpack", "-o", program, ".") //nolint:gosec // the user's
 	compile.Stderr = cmd.ErrOrStderr()
 	if err := compile.Run(); err != nil {
-		return ended(cmd.Context(), fmt.Errorf("explore: --go %s: go build: %w", f.program, err))
+		return fmt.Errorf("--go %s: go build: %w", f.program, err)
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if flag.Name != "go" {

@@ -14,9 +14,9 @@ import (
 
 const toStdout = "-"
 
+// files are the reports that a command writes.
 type files struct {
-	command string
-	flags   []*pflag.Flag
+	flags []*pflag.Flag
 }
 
 // add adds a flag whose value is a file name. If the user gives no name, no file is written.
@@ -51,10 +51,10 @@ func (f *files) check() (failed error) {
 			full = path
 		}
 		if other := flagOf[full]; other != "" {
-			failed = errors.Join(failed, usage("%s: --%s and --%s name the same file, %s", f.command, other, flag.Name, path))
+			failed = errors.Join(failed, usage("--%s and --%s name the same file, %s", other, flag.Name, path))
 		} else if path != toStdout {
 			if err := report.CheckWritable(path); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("%s: --%s: %w", f.command, flag.Name, err))
+				failed = errors.Join(failed, fmt.Errorf("--%s: %w", flag.Name, err))
 			}
 		}
 		flagOf[full] = flag.Name
@@ -77,7 +77,7 @@ func (f *files) write(writers map[string]func(io.Writer) error, out, errOut io.W
 			}
 		}
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: --%s: %w", f.command, flag.Name, err))
+			failed = errors.Join(failed, fmt.Errorf("--%s: %w", flag.Name, err))
 		}
 	}
 	return failed

@@ -38,7 +38,7 @@ type gradeFlags struct {
 }
 
 func gradeCommand() *cobra.Command {
-	flags := gradeFlags{files: files{command: "grade"}}
+	var flags gradeFlags
 	cmd := &cobra.Command{
 		Use:   "grade [flags] [EXERCISE -- COMMAND...]",
 		Short: "Grade a student's lock: score, counterexample and hint",
@@ -52,16 +52,8 @@ func gradeCommand() *cobra.Command {
 				listGraded(cmd.OutOrStdout())
 				return nil
 			}
-			ctx := cmd.Context()
 			adoptStrays()
-			if err := flags.check(ctx, args); err != nil {
-				return ended(ctx, errors.Join(usage("grade: %w", err), killStrays()))
-			}
-			flags.command = commandLine(cmd, args[:1]) + " -- " + flags.lock.Command
-			if err := flags.files.check(); err != nil {
-				return err
-			}
-			return ended(ctx, flags.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return errors.Join(checked(&flags.files, flags.check, flags.run)(cmd, args), killStrays())
 		},
 	}
 	f := cmd.Flags()
@@ -76,9 +68,9 @@ func gradeArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 && dash < 0:
 		return nil
 	case dash < 0 || dash == 1 && len(args) == 1:
-		return usage("grade: the student's command is missing: write it after --. Usage: %s", cmd.UseLine())
+		return usage("the student's command is missing: write it after --. Usage: %s", cmd.UseLine())
 	case dash != 1:
-		return usage("grade: name one exercise before --. List them: %s", cmd.CommandPath())
+		return usage("name one exercise before --. List them: %s", cmd.CommandPath())
 	}
 	return nil
 }
@@ -91,13 +83,14 @@ func listGraded(out io.Writer) {
 	fmt.Fprint(out, terminal.Columns(rows...))
 }
 
-func (f *gradeFlags) check(ctx context.Context, args []string) (err error) {
+func (f *gradeFlags) check(cmd *cobra.Command, args []string) (err error) {
 	if f.exercise, err = grade.Find(args[0]); err != nil {
 		return err
 	}
-	if f.lock, err = trial.Greet(ctx, args[1:]...); err != nil {
+	if f.lock, err = trial.Greet(cmd.Context(), args[1:]...); err != nil {
 		return err
 	}
+	f.command = commandLine(cmd, args[:1]) + " -- " + f.lock.Command
 	return f.exercise.Suits(f.lock.Hello)
 }
 
@@ -108,7 +101,7 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { f.exercise.Lab(cfg, f.lock) })
 	if err != nil {
-		return fmt.Errorf("grade: %w", err)
+		return err
 	}
 	lang, h := language(), f.lock.Hello
 	_, _ = fmt.Fprintf(text, "Exercise %d: %s. %s %s, %s, on %s\n\n", f.exercise.Number, f.exercise.Title.In(lang),
@@ -116,8 +109,8 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	w := newTrialWatcher(text, progress)
 	g, err := f.exercise.Run(ctx, began, lab, f.lock, w)
 	w.close()
-	if err = errors.Join(err, lab.Close(), killStrays()); err != nil {
-		return fmt.Errorf("grade: %w", err)
+	if err := errors.Join(err, lab.Close()); err != nil {
+		return err
 	}
 	g.Command = f.command
 	g.Print(text, lang)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"oversell/lab/experiment"
 	"oversell/lab/load"
@@ -45,7 +44,7 @@ Exit status:
   130  stopped by Ctrl-C`
 
 func judgeCommand() *cobra.Command {
-	flags := judgeFlags{files: files{command: "judge"}}
+	var flags judgeFlags
 	cmd := &cobra.Command{
 		Use:   "judge [flags] -- COMMAND...",
 		Short: "Put a lock of your own on trial: its contract, and every hazard that applies",
@@ -54,17 +53,7 @@ func judgeCommand() *cobra.Command {
   oversell judge --hazard pause,crash --seeds 5 --html verdict.html -- java -jar my-lock.jar
   oversell judge --chaos --for 5m -- python3 adapters/examples/lock.py`,
 		Args: afterDash,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := flags.check(ctx, cmd.Flags(), args); err != nil {
-				return ended(ctx, usage("judge: %w", err))
-			}
-			flags.judge.Command = commandLine(cmd, nil) + " -- " + flags.judge.Lock.Command
-			if err := flags.files.check(); err != nil {
-				return err
-			}
-			return ended(ctx, flags.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr()))
-		},
+		RunE: checked(&flags.files, flags.check, flags.run),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.drawn, "chaos", false, "draw random plans of moves and faults instead")
@@ -85,17 +74,17 @@ func judgeCommand() *cobra.Command {
 func afterDash(cmd *cobra.Command, args []string) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case len(args) == 0:
-		return usage("%s: the command of the adapter is missing. Usage: %s", cmd.Name(), cmd.UseLine())
+		return usage("the command of the adapter is missing. Usage: %s", cmd.UseLine())
 	case dash != 0:
-		return usage("%s: unexpected argument %q: write -- before the command of the adapter. Usage: %s", cmd.Name(), args[0], cmd.UseLine())
+		return usage("unexpected argument %q: write -- before the command of the adapter. Usage: %s", args[0], cmd.UseLine())
 	}
 	return nil
 }
 
-func (f *judgeFlags) check(ctx context.Context, set *pflag.FlagSet, args []string) (err error) {
+func (f *judgeFlags) check(cmd *cobra.Command, args []string) (err error) {
 	for name, drawn := range map[string]bool{"for": true, "plan": true, "labs": true, "hazard": false, "seeds": false, "keep": false} {
 		switch {
-		case !set.Changed(name) || drawn == f.drawn:
+		case !cmd.Flags().Changed(name) || drawn == f.drawn:
 		case drawn:
 			return fmt.Errorf("--%s: add --chaos, which draws plans", name)
 		default:
@@ -114,9 +103,10 @@ func (f *judgeFlags) check(ctx context.Context, set *pflag.FlagSet, args []strin
 	if err := f.chaos.checkCampaign(); err != nil {
 		return err
 	}
-	if f.judge.Lock, err = trial.Greet(ctx, args...); err != nil {
+	if f.judge.Lock, err = trial.Greet(cmd.Context(), args...); err != nil {
 		return err
 	}
+	f.judge.Command = commandLine(cmd, nil) + " -- " + f.judge.Lock.Command
 	return f.judge.Select(f.hazards)
 }
 
@@ -135,7 +125,7 @@ func (f *judgeFlags) campaign() *chaosFlags {
 func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	store, err := f.judge.OpenStore(f.store)
 	if err != nil {
-		return usage("judge: --keep %s: %w", f.store, err)
+		return usage("--keep %s: %w", f.store, err)
 	}
 	start := func(ctx context.Context, errOut io.Writer) (*rig.Rig, error) {
 		return startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
@@ -148,7 +138,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	lab, err := start(ctx, errOut)
 	if err != nil {
-		return fmt.Errorf("judge: %w", err)
+		return err
 	}
 	if f.quiet {
 		errOut = io.Discard
@@ -163,7 +153,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		err = &exit{2, err}
 	}
 	if err != nil {
-		return fmt.Errorf("judge: %w", errors.Join(err, ended))
+		return errors.Join(err, ended)
 	}
 	w.Conclude(v)
 	if ended != nil { // the verdicts are there, and nothing of the lab is left

@@ -168,37 +168,34 @@ func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*ri
 
 func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer) error {
 	if err := f.servers.check(""); err != nil {
-		return usage("lab: %w", err)
+		return &exit{2, err}
 	}
 	topologies := []rig.Topology{rig.OneRedis, rig.RedisSentinel, rig.RedisCluster}
 	switch {
 	case f.port < 1 || f.port > 65535:
-		return usage("lab: --port %d: must be 1 to 65535", f.port)
+		return usage("--port %d: must be 1 to 65535", f.port)
 	case f.ports != "" && f.ports != "fixed":
-		return usage("lab: --ports %q: must be fixed", f.ports)
+		return usage("--ports %q: must be fixed", f.ports)
 	case f.login != "" && !accountForm.MatchString(f.login):
-		return usage("lab: --login %q: must be USER:PASSWORD, of English letters, digits and _", f.login)
+		return usage("--login %q: must be USER:PASSWORD, of English letters, digits and _", f.login)
 	case !slices.Contains(topologies, rig.Topology(f.redis)):
-		return usage("lab: --redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
+		return usage("--redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
 	case f.mysql != "" && f.mysql != "galera":
-		return usage("lab: --mysql %q: must be galera", f.mysql)
+		return usage("--mysql %q: must be galera", f.mysql)
 	case f.tls && f.redis != "":
-		return usage("lab: --tls cannot be used with --redis %s", f.redis)
+		return usage("--tls cannot be used with --redis %s", f.redis)
 	case f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9:
-		return usage("lab: --zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
+		return usage("--zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
 	case f.lease < load.MinLease:
-		return usage("lab: --lease %v: must be %v or more", f.lease, load.MinLease)
+		return usage("--lease %v: must be %v or more", f.lease, load.MinLease)
 	}
 	// A script that waits for the file must not read the addresses of an earlier lab.
 	if f.json != "" {
 		if err := os.Remove(f.json); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("lab: --json: %w", err)
+			return fmt.Errorf("--json: %w", err)
 		}
 	}
-	if err := f.serve(ctx, program, out, errOut); err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	return nil
+	return f.serve(ctx, program, out, errOut)
 }
 
 // config returns the configuration of the lab. It makes a new file for --traces.
@@ -222,7 +219,7 @@ func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
 		cfg.Token = f.token
 	}
 	if err := sendable(cfg.Token); err != nil {
-		return cfg, usage("lab: %w", err)
+		return cfg, &exit{2, err}
 	}
 	if f.traces == "" {
 		return cfg, nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -33,8 +32,5 @@ func probeCommand() *cobra.Command {
 // probe sends one request without a proxy. `docker inspect` shows the text of its error.
 func probe(ctx context.Context, url string) error {
 	replica := api.Client{Base: url, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-	if err := replica.Call(ctx, http.MethodGet, "", nil, nil); err != nil {
-		return fmt.Errorf("probe: %w", err)
-	}
-	return nil
+	return replica.Call(ctx, http.MethodGet, "", nil, nil)
 }

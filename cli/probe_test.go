@@ -22,7 +22,7 @@ func TestProbe(t *testing.T) {
 		server.URL + "/healthz": "",
 		server.URL + "/readyz":  `503 Service Unavailable: {"ready":false,"backends":{"redis":"refused"}}`,
 		gone.URL:                "refused",
-		"127.0.0.1:8000":        "probe: ",
+		"127.0.0.1:8000":        "first path segment in URL cannot contain colon",
 	} {
 		err := probe(t.Context(), url)
 		switch {

@@ -38,6 +38,28 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
+// failure is the error of a command. Its text begins with the command's name.
+type failure struct {
+	command string
+	err     error
+}
+
+func (f *failure) Error() string { return f.command + ": " + strings.TrimSpace(f.err.Error()) }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// named says in which command err happened: that of the program, such as run for a scenario. An error without a
+// message stays as it is, and that of a package which has the command's name.
+func named(cmd *cobra.Command, err error) error {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	if err == nil || !cmd.HasParent() || strings.TrimSpace(err.Error()) == "" || strings.HasPrefix(err.Error(), cmd.Name()+": ") {
+		return err
+	}
+	return &failure{cmd.Name(), err}
+}
+
 // ended returns err with the exit status 130 if a signal has ended ctx.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || err == nil {
@@ -115,9 +137,8 @@ func rootCommand(program string, foreign ...explore.Lock) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 
 		DisableFlagsInUseLine: true,
-		PersistentPreRunE:     checkToken,
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return named(cmd, &exit{2, flagError(cmd, err)}) })
 	root.SetHelpFunc(writeHelp)
 	root.SetUsageFunc(writeUsage)
 	root.SetHelpCommand(helpCommand())

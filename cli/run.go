@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ Exit status:
        (a second Ctrl-C ends at once)`
 
 func runCommand() *cobra.Command {
-	flags := runFlags{files: files{command: "run"}}
+	var flags runFlags
 	cmd := &cobra.Command{
 		Use:   "run [strategy...]",
 		Short: "Run the same load against one strategy after the other",
@@ -76,16 +77,7 @@ func runCommand() *cobra.Command {
   oversell run version for-update --sweep clients=1..500 --html curve.html
   oversell run redis --target http://127.0.0.1:8080
   oversell run redis --json - | jq '.[0].lost_updates'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			flags.plan.Strategies = args
-			if err := flags.check(cmd.Flags()); err != nil {
-				return usage("run: %w", err)
-			}
-			if err := flags.files.check(); err != nil {
-				return err
-			}
-			return ended(cmd.Context(), flags.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()))
-		},
+		RunE: checked(&flags.files, flags.check, flags.run),
 	}
 	flags.register(cmd.Flags())
 	cmd.ValidArgsFunction = offerStrategies(0)
@@ -129,8 +121,9 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	f.files.add(set, "html", "write a page with charts to `FILE`, which needs no other files")
 }
 
-func (f *runFlags) check(set *pflag.FlagSet) error {
-	plan := f.plan
+func (f *runFlags) check(cmd *cobra.Command, args []string) error {
+	f.plan.Strategies = args
+	plan, set := f.plan, cmd.Flags()
 	var scenarios []string
 	for _, s := range scenario.All() {
 		scenarios = append(scenarios, s.ID)
@@ -177,7 +170,7 @@ func checkStrategies(ids []string, others ...string) error {
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	closeLab, err := f.openLab(ctx, errOut)
 	if err != nil {
-		return fmt.Errorf("run: %w", err)
+		return err
 	}
 	watcher := f.watcher(out, errOut)
 	measurements, failed := comparison.Run(ctx, f.plan, watcher)
@@ -188,22 +181,21 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		showRolling(f.files.textOutput(out, errOut), measurements, f.restarts)
 	}
 	if errors.Is(failed, load.ErrPlan) {
-		err = usage("run: %w", failed)
+		err = &exit{2, failed}
 	}
 	return errors.Join(err, shown, closeLab())
 }
+
+// drawnSeed returns the seed of an order, which the command prints.
+func drawnSeed() int64 { return rand.Int64N(1_000_000) + 1 } //nolint:gosec // no secret
 
 // openLab adds the lab's address and token to the plan. It starts a lab unless the user names one.
 func (f *runFlags) openLab(ctx context.Context, errOut io.Writer) (closeLab func() error, err error) {
 	p := &f.plan
 	p.Machine, p.Versions = measure.ThisMachine(ctx), measure.Versions(version)
-	if p.Seed == 0 {
-		p.Seed = rand.Int64N(1_000_000) + 1 //nolint:gosec // an order, no secret
-	}
+	p.Seed = cmp.Or(p.Seed, drawnSeed())
 	if p.Target != "" {
-		if p.Token == "" {
-			p.Token = defaultToken
-		}
+		p.Token = cmp.Or(p.Token, defaultToken)
 		return func() error { return nil }, nil
 	}
 	var cores []int
@@ -306,7 +298,7 @@ func (f *runFlags) tooMuchLoad(measurements []comparison.Measurement) error {
 	if !f.started || len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("run: the load took too much of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
+	return fmt.Errorf("the load took too much of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
 }
 
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil.
@@ -323,9 +315,6 @@ func verdict(measurements []comparison.Measurement, failed error) error {
 			left = append(left, fmt.Sprintf("%s (%s)", t.Result.Strategy, t.LeftBehind))
 		}
 	}
-	if failed != nil {
-		failed = fmt.Errorf("run: %w", failed)
-	}
 	for _, found := range []struct {
 		what       string
 		strategies []string
@@ -335,7 +324,7 @@ func verdict(measurements []comparison.Measurement, failed error) error {
 		{"these strategies could not sell within 1 s after the last restart, so a lock was left behind", left},
 	} {
 		if len(found.strategies) > 0 {
-			failed = errors.Join(failed, fmt.Errorf("run: %s: %s", found.what, strings.Join(found.strategies, ", ")))
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", found.what, strings.Join(found.strategies, ", ")))
 		}
 	}
 	return failed

@@ -19,7 +19,9 @@ import (
 )
 
 type scenarioFlags struct {
+	scenario.Scenario
 	guards []string
+	chosen []scenario.Guard
 	runs   int
 	lab    rig.Addresses // of --target, --replicas and --token
 	files  files
@@ -27,7 +29,7 @@ type scenarioFlags struct {
 }
 
 func scenarioCommand(s scenario.Scenario) *cobra.Command {
-	flags := scenarioFlags{files: files{command: "run"}}
+	flags := scenarioFlags{Scenario: s}
 	var ids []string
 	for _, g := range s.Guards {
 		ids = append(ids, g.ID)
@@ -47,9 +49,7 @@ held, or a run could not be completed; 2 for a wrong command line; 130 after Ctr
   oversell run ` + s.ID + ` --guard ` + ids[0] + "," + ids[len(ids)-1] + ` --target http://127.0.0.1:8080`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return ended(cmd.Context(), flags.run(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr()))
-		},
+		RunE:              checked(&flags.files, flags.check, flags.run),
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&flags.guards, "guard", ids, "guards, separated by commas")
@@ -63,29 +63,29 @@ held, or a run could not be completed; 2 for a wrong command line; 130 after Ctr
 	return cmd
 }
 
-func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOut io.Writer) error {
-	var guards []scenario.Guard
+func (f *scenarioFlags) check(*cobra.Command, []string) error {
 	for _, id := range f.guards {
-		g, err := s.Guard(id)
+		g, err := f.Guard(id)
 		if err != nil {
-			return usage("run: %w", err)
+			return err
 		}
-		guards = append(guards, g)
+		f.chosen = append(f.chosen, g)
 	}
 	if f.runs < 1 {
-		return usage("run: runs %d: must be 1 or more", f.runs)
+		return fmt.Errorf("runs %d: must be 1 or more", f.runs)
 	}
-	if err := f.files.check(); err != nil {
-		return err
-	}
-	addrs, closeLab, err := f.openLab(ctx, s, errOut)
+	return nil
+}
+
+func (f *scenarioFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	addrs, closeLab, err := f.openLab(ctx, errOut)
 	if err != nil {
-		return fmt.Errorf("run: %w", err)
+		return err
 	}
 	service := scenario.Connect(addrs)
 	defer service.Close()
 	text := f.files.textOutput(out, errOut)
-	results, err := f.runAll(ctx, s, guards, service, text)
+	results, err := f.runAll(ctx, service, text)
 	if len(results) > 1 {
 		report.Guards(text, results, terminal.Of(text))
 	}
@@ -94,12 +94,12 @@ func (f *scenarioFlags) run(ctx context.Context, s scenario.Scenario, out, errOu
 }
 
 // openLab returns the lab at --target, or starts one.
-func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut io.Writer) (addrs rig.Addresses, closeLab func() error, err error) {
+func (f *scenarioFlags) openLab(ctx context.Context, errOut io.Writer) (addrs rig.Addresses, closeLab func() error, err error) {
 	if f.lab.Target == "" {
 		if len(f.lab.Replicas) > 0 {
-			return addrs, nil, usage("--replicas is only for the lab at --target: without it, the command starts %d replicas", s.Replicas)
+			return addrs, nil, usage("--replicas is only for the lab at --target: without it, the command starts %d replicas", f.Replicas)
 		}
-		lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = s.Replicas })
+		lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) { cfg.Replicas = f.Replicas })
 		if err != nil {
 			return addrs, nil, err
 		}
@@ -124,30 +124,30 @@ func (f *scenarioFlags) openLab(ctx context.Context, s scenario.Scenario, errOut
 	addrs.Token = cmp.Or(addrs.Token, defaultToken)
 	switch have := len(addrs.Replicas); {
 	case have == 0:
-		return addrs, nil, usage("%s pauses requests in %d replicas: name them with --replicas URL,URL,...", s.ID, s.Replicas)
-	case have < s.Replicas:
+		return addrs, nil, usage("%s pauses requests in %d replicas: name them with --replicas URL,URL,...", f.ID, f.Replicas)
+	case have < f.Replicas:
 		return addrs, nil, usage("%s needs %d replicas, and the lab at --target has %d; it cannot start more. "+
-			"Without --target, the command starts a lab with %d", s.ID, s.Replicas, have, s.Replicas)
+			"Without --target, the command starts a lab with %d", f.ID, f.Replicas, have, f.Replicas)
 	}
 	return addrs, func() error { return nil }, nil
 }
 
-func (f *scenarioFlags) runAll(ctx context.Context, s scenario.Scenario, guards []scenario.Guard, service scenario.Service, out io.Writer) ([]scenario.Result, error) {
+func (f *scenarioFlags) runAll(ctx context.Context, service scenario.Service, out io.Writer) ([]scenario.Result, error) {
 	results, wrong := []scenario.Result{}, []error(nil)
-	for _, guard := range guards {
+	for _, guard := range f.chosen {
 		for range f.runs {
-			result, err := s.Run(ctx, service, guard)
+			result, err := f.Run(ctx, service, guard)
 			if err != nil {
-				return results, errors.Join(append(wrong, fmt.Errorf("run: %s with guard %s: %w", s.ID, guard.ID, err))...)
+				return results, errors.Join(append(wrong, fmt.Errorf("%s with guard %s: %w", f.ID, guard.ID, err))...)
 			}
 			results = append(results, result)
 			report.Scenario(out, result, terminal.Of(out), language())
 			switch {
 			case result.AsClaimed():
 			case result.Safe:
-				wrong = append(wrong, fmt.Errorf("run: %s: guard %s claims to be safe, but broke: %s", s.ID, guard.ID, result.Violations()))
+				wrong = append(wrong, fmt.Errorf("%s: guard %s claims to be safe, but broke: %s", f.ID, guard.ID, result.Violations()))
 			default:
-				wrong = append(wrong, fmt.Errorf("run: %s: guard %s should have broken, but held", s.ID, guard.ID))
+				wrong = append(wrong, fmt.Errorf("%s: guard %s should have broken, but held", f.ID, guard.ID))
 			}
 		}
 	}

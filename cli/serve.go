@@ -162,7 +162,7 @@ func serve(ctx context.Context, s settings) error {
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serve: %w", err)
+		return err
 	case <-ctx.Done():
 	}
 	log.Info("stopping after the drain and the running requests", "drain", s.Drain)

@@ -40,16 +40,13 @@ at their usual ports, and a password of your own, start the lab with --ports fix
 		ValidArgs: settingsParts(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && !slices.Contains(settingsParts(), args[0]) {
-				return usage("settings: %w", &suggest.Unknown{Kind: "part", Name: args[0], Known: settingsParts()})
+				return &exit{2, &suggest.Unknown{Kind: "part", Name: args[0], Known: settingsParts()}}
 			}
 			addrs, err := labAddresses(lab, cmd.Root().CommandPath())
 			if err == nil {
 				err = writeSettings(cmd.OutOrStdout(), addrs, args...)
 			}
-			if err != nil {
-				return fmt.Errorf("settings: %w", err)
-			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&lab, "lab", runningLab, labUsage)

@@ -31,7 +31,7 @@ the program. ` + "`make steps`" + ` and ` + "`make timelines`" + ` record them a
 			}
 			files, size, err := sizeOf(args[0])
 			if err != nil {
-				return fmt.Errorf("site: %w", err)
+				return err
 			}
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d files, %.1f MB\n", filepath.Join(args[0], "index.html"), files, float64(size)/1e6)
 			return nil

@@ -61,26 +61,21 @@ func stepCommand() *cobra.Command {
   oversell step mutex --solution
   oversell step redis-lua --keys 'aaaa bb'
   echo ab aaa bbb | oversell step none`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("step: name one strategy. List them: %s strategies", cmd.Root().CommandPath())
-			}
-			return nil
-		},
+		Args:              oneStrategy,
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkStrategies(args); err != nil {
-				return usage("step: %w", err)
+				return &exit{2, err}
 			}
 			if flags.lease < load.MinLease {
-				return usage("step: --lease %v: must be %v or more", flags.lease, load.MinLease)
+				return usage("--lease %v: must be %v or more", flags.lease, load.MinLease)
 			}
 			if flags.pace < 0 {
-				return usage("step: --pace %v: must not be negative", flags.pace)
+				return usage("--pace %v: must not be negative", flags.pace)
 			}
 			if cmd.Flags().Changed("keys") {
 				if flags.solution {
-					return usage("step: --keys and --solution exclude each other")
+					return usage("--keys and --solution exclude each other")
 				}
 				cmd.SetIn(strings.NewReader(flags.keys))
 			}
@@ -103,13 +98,10 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 		cfg.ReplicaArgs = []string{"--lease", f.lease.String()}
 	})
 	if err != nil {
-		return ended(ctx, fmt.Errorf("step: %w", err))
+		return err
 	}
 	err = f.walk(ctx, interrupt, started, strategy, cmd.InOrStdin(), cmd.OutOrStdout())
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("step: stopped")
-	}
-	return ended(ctx, errors.Join(err, started.Close()))
+	return errors.Join(ended(ctx, err), started.Close())
 }
 
 func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
@@ -124,7 +116,7 @@ func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		before, err := term.MakeRaw(int(file.Fd())) // to read a key without Enter
 		if err != nil {
-			return fmt.Errorf("step: %w", err)
+			return err
 		}
 		defer func() { _ = term.Restore(int(file.Fd()), before) }()
 		session.out = rawTerminal{out}

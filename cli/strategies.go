@@ -29,7 +29,7 @@ func strategiesCommand() *cobra.Command {
 			}
 			chosen, err := comparison.Choose(cards, args, false)
 			if err != nil {
-				return usage("strategies: %w", err)
+				return &exit{2, err}
 			}
 			printCard(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))
 			return printCode(c.OutOrStdout(), chosen[0], terminal.Of(c.OutOrStdout()))

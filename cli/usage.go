@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,16 +19,19 @@ import (
 
 func usage(format string, args ...any) error { return &exit{2, fmt.Errorf(format, args...)} }
 
-// forUsers completes a command and its subcommands: wrong arguments and flags end with status 2, and
-// the texts call the program as the user did, for example bin/oversell.
+// forUsers completes a command and its subcommands: their errors have the command's name, Ctrl-C has the status
+// 130, and the texts call the program as the user did, for example bin/oversell.
 func forUsers(cmd *cobra.Command, program string) {
-	if wanted := cmd.Args; wanted != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := wanted(cmd, args)
-			if status := (*exit)(nil); err == nil || errors.As(err, &status) {
-				return err
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return named(cmd, check(cmd, args)) }
+	}
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := checkToken(cmd)
+			if err == nil {
+				err = ended(cmd.Context(), run(cmd, args))
 			}
-			return usage("%s: %w", cmd.Name(), err)
+			return named(cmd, err)
 		}
 	}
 	for _, text := range []*string{&cmd.Short, &cmd.Long, &cmd.Example} {
@@ -35,6 +40,22 @@ func forUsers(cmd *cobra.Command, program string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = asTyped(f.Usage, program) })
 	for _, sub := range cmd.Commands() {
 		forUsers(sub, program)
+	}
+}
+
+// checked returns what a command does that may write reports: it checks the command line, whose errors have the status
+// 2, and the files, before it runs.
+func checked(
+	files *files, check func(cmd *cobra.Command, args []string) error, run func(ctx context.Context, out, errOut io.Writer) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &exit{2, err}
+		}
+		if err := files.check(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 }
 
@@ -54,12 +75,20 @@ func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > most:
-			return usage("%s: unexpected argument %q. Usage: %s", cmd.Name(), args[most], cmd.UseLine())
+			return usage("unexpected argument %q. Usage: %s", args[most], cmd.UseLine())
 		case len(args) < least:
-			return usage("%s: an argument is missing. Usage: %s", cmd.Name(), cmd.UseLine())
+			return usage("an argument is missing. Usage: %s", cmd.UseLine())
 		}
 		return nil
 	}
+}
+
+// oneStrategy allows one argument, the name of a strategy.
+func oneStrategy(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("name one strategy. List them: %s strategies", cmd.Root().CommandPath())
+	}
+	return nil
 }
 
 // knownCommand returns an error for any argument: the root command only has subcommands.
@@ -86,27 +115,23 @@ func didYouMean(wanted string, names []string, prefix string) string {
 
 // flagError says what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
-	of := cmd.Name() + ": "
-	if !cmd.HasParent() { // every message begins with the name of the program
-		of = ""
-	}
 	var unknown *pflag.NotExistError
 	var without *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return usage("%sflag -%s does not exist. List them: %s --help", of, unknown.GetSpecifiedName(), cmd.CommandPath())
+		return fmt.Errorf("flag -%s does not exist. List them: %s --help", unknown.GetSpecifiedName(), cmd.CommandPath())
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usage("%sflag --%s does not exist%s List them: %s --help", of, name, didYouMean(name, names, "--"), cmd.CommandPath())
+		return fmt.Errorf("flag --%s does not exist%s List them: %s --help", name, didYouMean(name, names, "--"), cmd.CommandPath())
 	case errors.As(err, &without):
-		return usage("%s--%s needs a value", of, without.GetFlag().Name)
+		return fmt.Errorf("--%s needs a value", without.GetFlag().Name)
 	case errors.As(err, &invalid):
-		return usage("%s%w", of, valueError(invalid))
+		return valueError(invalid)
 	}
-	return usage("%s%w", of, err)
+	return err
 }
 
 func valueError(invalid *pflag.InvalidValueError) error {
