@@ -2,6 +2,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -98,9 +99,7 @@ func New(config Config) *Service {
 		kept:    keptLocks{all: map[keptID]*kept{}, names: map[string]bool{}},
 		streams: make(chan struct{}, maxStreams), boot: uuid.NewString()[:8], engine: gin.New(),
 	}
-	if s.Resets == nil {
-		s.Resets = s.Ledger
-	}
+	s.Resets = cmp.Or(s.Resets, s.Ledger)
 	s.goods = s.goodsStrategies()
 	for _, strategy := range config.Strategies {
 		card := strategy.Card()

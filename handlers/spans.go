@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,12 +22,7 @@ const maxQuery = 200
 
 // unspanned are the routes that a probe or a scraper reads again and again, and the endless stream.
 func unspanned(route string) bool {
-	switch route {
-	case "/healthz", "/readyz", "/metrics", "/events":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/events"}, route)
 }
 
 // spanned makes the server span of a request. The caller's span is in the header traceparent.

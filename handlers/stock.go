@@ -123,20 +123,21 @@ func warningsOf(ctx context.Context, jobs map[string]func(context.Context) error
 	return warnings
 }
 
-func runAll(ctx context.Context, jobs map[string]func(context.Context) error) map[string]error {
+// runAll runs the jobs at the same time, and returns what each returns.
+func runAll[T any](ctx context.Context, jobs map[string]func(context.Context) T) map[string]T {
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	errs := map[string]error{}
+	all := map[string]T{}
 	for name, job := range jobs {
 		running.Go(func() {
-			err := job(ctx)
+			found := job(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			errs[name] = err
+			all[name] = found
 		})
 	}
 	running.Wait()
-	return errs
+	return all
 }
 
 // labOnly requires the token in a header: a form or image of another site cannot send this header.

@@ -45,28 +45,19 @@ func (c *stockChecks) alone() bool {
 func (s *Service) stockWarning(ctx context.Context, strategy string, product int64) api.Text {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	answers := make(chan string, len(s.Strategies))
-	asked := 0
+	asked := map[string]func(context.Context) bool{}
 	for _, other := range s.Strategies {
-		holder, ok := other.(locks.StockHolder)
-		if id := other.Card().ID; ok && id != strategy {
-			asked++
-			go func() {
-				if holds, err := holder.Holds(ctx, product); err != nil || !holds {
-					id = "" // a backend that is down cannot warn
-				}
-				answers <- id
-			}()
+		if holder, ok := other.(locks.StockHolder); ok && other.Card().ID != strategy {
+			asked[other.Card().ID] = func(ctx context.Context) bool {
+				holds, err := holder.Holds(ctx, product)
+				return err == nil && holds // a backend that is down cannot warn
+			}
 		}
 	}
 	var holders []string
-	for range asked {
-		select {
-		case id := <-answers:
-			if id != "" {
-				holders = append(holders, id)
-			}
-		case <-ctx.Done():
+	for id, holds := range runAll(ctx, asked) {
+		if holds {
+			holders = append(holders, id)
 		}
 	}
 	if len(holders) == 0 {
