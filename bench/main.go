@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	cryptorand "crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -115,7 +114,7 @@ func (b *bench) run(ctx context.Context, only string) (err error) {
 		return err
 	}
 	began := time.Now()
-	lab, err := rig.Start(ctx, b.lab())
+	lab, err := rig.Start(ctx, rig.OwnLab(b.binary, os.Stderr))
 	if err != nil {
 		return err
 	}
@@ -136,16 +135,6 @@ func (b *bench) run(ctx context.Context, only string) (err error) {
 	return nil
 }
 
-// lab is the lab of `oversell lab`, on free ports.
-func (b *bench) lab() rig.Config {
-	cfg := rig.FullLab(b.binary, cryptorand.Text())
-	cfg.Ports = rig.Ports{}
-	cfg.OnExit = func(e rig.Exit) {
-		fmt.Fprintf(os.Stderr, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
-	}
-	return cfg
-}
-
 // deployment is a lab with a change of its configuration.
 type deployment struct {
 	name   string
@@ -162,7 +151,7 @@ func (b *bench) deploy(ctx context.Context, all []deployment) (labs map[string]r
 	}
 	labs = map[string]rig.Addresses{}
 	for _, d := range all {
-		cfg := b.lab()
+		cfg := rig.OwnLab(b.binary, os.Stderr)
 		d.change(&cfg)
 		lab, err := rig.Start(ctx, cfg)
 		if err != nil {

@@ -91,16 +91,15 @@ func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	return f.plan.Validate(cards)
 }
 
+// breakable changes the settings of a lab to those of experiments.
+func breakable(cfg *rig.Config) { *cfg = experiment.Config(cfg.Binary, cfg.Token) }
+
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	store, err := experiment.OpenStore(f.store)
 	if err != nil {
 		return err
 	}
-	lab, err := startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
-		onExit := cfg.OnExit
-		*cfg = experiment.Config(cfg.Binary, cfg.Token)
-		cfg.OnExit = onExit
-	})
+	lab, err := startLab(ctx, f.quiet, errOut, breakable)
 	if err != nil {
 		return err
 	}

@@ -114,11 +114,7 @@ func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func (f *chaosFlags) start(ctx context.Context, errOut io.Writer) (*rig.Rig, error) {
-	return startLab(ctx, f.quiet, errOut, func(cfg *rig.Config) {
-		onExit := cfg.OnExit
-		*cfg = experiment.Config(cfg.Binary, cfg.Token)
-		cfg.OnExit = onExit
-	})
+	return startLab(ctx, f.quiet, errOut, breakable)
 }
 
 // run starts the labs, and carries out the campaign in them.

@@ -85,11 +85,7 @@ func playExercise(cmd *cobra.Command, chosen exercise.Exercise, lab string) erro
 		}
 		return chosen.Play(ctx, addrs, out, language())
 	}
-	started, err := startLab(ctx, false, cmd.ErrOrStderr(), func(cfg *rig.Config) {
-		needs := chosen.Needs()
-		needs.OnExit = cfg.OnExit
-		*cfg = needs
-	})
+	started, err := startLab(ctx, false, cmd.ErrOrStderr(), func(cfg *rig.Config) { *cfg = chosen.Needs() })
 	if err != nil {
 		return err
 	}

@@ -198,9 +198,7 @@ func (f *exploreFlags) checkRandom() error {
 func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
 	ctx := cmd.Context()
 	if f.real && f.scope.MySQL == "" {
-		lab, err := startLab(ctx, true, cmd.ErrOrStderr(), func(cfg *rig.Config) {
-			*cfg = rig.Config{MySQL: true, OnExit: cfg.OnExit}
-		})
+		lab, err := startLab(ctx, true, cmd.ErrOrStderr(), func(cfg *rig.Config) { *cfg = rig.Config{MySQL: true} })
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func TestFailoverUnderLoad(t *testing.T) {
 	} {
 		t.Run(engine, func(t *testing.T) {
 			cfg := rig.FullLab("", token)
-			cfg.Ports, cfg.ReplicaArgs = rig.Ports{}, []string{"--lease", "5s", "--zk-session", "3s"}
+			cfg.ReplicaArgs = []string{"--lease", "5s", "--zk-session", "3s"}
 			test.change(&cfg)
 			lab := rigtest.Start(t, cfg)
 			for _, strategy := range strings.Fields(test.strategies) {

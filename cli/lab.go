@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -29,22 +29,15 @@ import (
 )
 
 type labFlags struct {
-	json     string
-	servers  ownLab
-	port     int
-	ports    string
-	login    string
-	token    string
-	share    string
-	mysql    string
-	redis    string
-	zk, etcd int
-	tls      bool
-	open     bool
-	restart  bool
-	lease    time.Duration
-	metrics  bool
-	traces   string
+	rig.Config // as far as the flags are its settings
+	servers    ownLab
+	json       string
+	ports      string
+	share      string
+	mysql      string
+	open       bool
+	lease      time.Duration
+	traces     string
 }
 
 // accountForm has the names that each server accepts.
@@ -93,7 +86,7 @@ With --share, phones in the network see the pages at port 8300, or at --share AD
 look and vote, and nothing else. The lab prints their link, also as a QR code.`
 
 func labCommand() *cobra.Command {
-	var flags labFlags
+	flags := labFlags{Config: rig.FullLab("", "")}
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "Start the whole lab on this machine, until Ctrl-C",
@@ -121,48 +114,38 @@ func labCommand() *cobra.Command {
 func addLabFlags(cmd *cobra.Command, flags *labFlags) {
 	cmd.Flags().StringVar(&flags.json, "json", "", "write the addresses to `FILE` when the lab is ready; an existing file is removed first")
 	flags.servers.register(cmd.Flags())
-	cmd.Flags().IntVar(&flags.port, "port", 8080, "port of nginx, if it is free")
+	cmd.Flags().IntVar(&flags.Ports.Nginx, "port", 8080, "port of nginx, if it is free")
 	cmd.Flags().StringVar(&flags.ports, "ports", "", "with `fixed`, MySQL, Redis, ZooKeeper and etcd get their usual ports, or the lab does not start")
-	cmd.Flags().StringVar(&flags.login, "login", "", "`USER:PASSWORD` of all servers, of letters, digits and _ (default the user oversell, with a random password)")
-	addToken(cmd.Flags(), &flags.token, "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
+	cmd.Flags().StringVar(&flags.Account, "login", "", "`USER:PASSWORD` of all servers, of letters, digits and _ (default the user oversell, with a random password)")
+	addToken(cmd.Flags(), &flags.Token, "the lab's token, which resetting the stock requires (default $LAB_TOKEN, or a random one)")
 	cmd.Flags().StringVar(&flags.mysql, "mysql", "", "store the stock in a `CLUSTER` of three MariaDB: galera")
-	cmd.Flags().StringVar(&flags.redis, "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
-	cmd.Flags().BoolVar(&flags.tls, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
-	cmd.Flags().IntVar(&flags.zk, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
-	cmd.Flags().IntVar(&flags.etcd, "etcd", 1, "number of etcd servers, 1 to 9")
+	cmd.Flags().StringVar((*string)(&flags.RedisTopology), "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
+	cmd.Flags().BoolVar(&flags.TLS, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
+	cmd.Flags().IntVar(&flags.ZookeeperServers, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
+	cmd.Flags().IntVar(&flags.EtcdServers, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().BoolVar(&flags.open, "open", false, "let every program of this machine use ZooKeeper and etcd without a password")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaults().Lease, "lease of a lock, unless the request has another; the watchdog renews it after each third")
-	cmd.Flags().BoolVar(&flags.restart, "restart", true, "start a replica again that was killed, or has died")
-	cmd.Flags().BoolVar(&flags.metrics, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
+	cmd.Flags().BoolVar(&flags.Restart, "restart", true, "start a replica again that was killed, or has died")
+	cmd.Flags().BoolVar(&flags.Prometheus, "metrics", false, "start Prometheus, which shows the metrics of the replicas")
 	cmd.Flags().StringVar(&flags.traces, "traces", "", "write the spans of all requests to `FILE`, one JSON object in each line; an existing file is replaced")
 	cmd.Flags().StringVar(&flags.share, "share", "", "let phones look and vote, without the token, at an `ADDRESS` of this machine")
 	cmd.Flags().Lookup("share").NoOptDefVal = shareDefault
 }
 
-func labConfig(errOut io.Writer) (rig.Config, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return rig.Config{}, err
-	}
-	cfg := rig.FullLab(program, strings.ToLower(rand.Text()[:12]))
-	cfg.OnExit = func(e rig.Exit) {
-		_, _ = fmt.Fprintf(errOut, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
-	}
-	return cfg, nil
-}
-
 // startLab starts a lab on free ports, for a single command. change may adapt the lab's settings.
 func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*rig.Config)) (*rig.Rig, error) {
-	cfg, err := labConfig(errOut)
+	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cfg.Ports = rig.Ports{}
+	cfg := rig.OwnLab(program, errOut)
+	onExit := cfg.OnExit
 	if !quiet {
 		cfg.Log = errOut
 		_, _ = fmt.Fprintln(errOut, "starting a lab")
 	}
 	change(&cfg)
+	cfg.OnExit = onExit // also if all settings are others now
 	return rig.Start(ctx, cfg)
 }
 
@@ -172,20 +155,20 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 	}
 	topologies := []rig.Topology{rig.OneRedis, rig.RedisSentinel, rig.RedisCluster}
 	switch {
-	case f.port < 1 || f.port > 65535:
-		return usage("--port %d: must be 1 to 65535", f.port)
+	case f.Ports.Nginx < 1 || f.Ports.Nginx > 65535:
+		return usage("--port %d: must be 1 to 65535", f.Ports.Nginx)
 	case f.ports != "" && f.ports != "fixed":
 		return usage("--ports %q: must be fixed", f.ports)
-	case f.login != "" && !accountForm.MatchString(f.login):
-		return usage("--login %q: must be USER:PASSWORD, of English letters, digits and _", f.login)
-	case !slices.Contains(topologies, rig.Topology(f.redis)):
-		return usage("--redis %q: must be %s or %s", f.redis, rig.RedisSentinel, rig.RedisCluster)
+	case f.Account != "" && !accountForm.MatchString(f.Account):
+		return usage("--login %q: must be USER:PASSWORD, of English letters, digits and _", f.Account)
+	case !slices.Contains(topologies, f.RedisTopology):
+		return usage("--redis %q: must be %s or %s", f.RedisTopology, rig.RedisSentinel, rig.RedisCluster)
 	case f.mysql != "" && f.mysql != "galera":
 		return usage("--mysql %q: must be galera", f.mysql)
-	case f.tls && f.redis != "":
-		return usage("--tls cannot be used with --redis %s", f.redis)
-	case f.zk < 1 || f.zk > 9 || f.etcd < 1 || f.etcd > 9:
-		return usage("--zookeeper %d, --etcd %d: must be 1 to 9", f.zk, f.etcd)
+	case f.TLS && f.RedisTopology != rig.OneRedis:
+		return usage("--tls cannot be used with --redis %s", f.RedisTopology)
+	case f.ZookeeperServers < 1 || f.ZookeeperServers > 9 || f.EtcdServers < 1 || f.EtcdServers > 9:
+		return usage("--zookeeper %d, --etcd %d: must be 1 to 9", f.ZookeeperServers, f.EtcdServers)
 	case f.lease < load.MinLease:
 		return usage("--lease %v: must be %v or more", f.lease, load.MinLease)
 	}
@@ -199,24 +182,22 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 }
 
 // config returns the configuration of the lab. It makes a new file for --traces.
-func (f labFlags) config(errOut io.Writer) (rig.Config, error) {
-	cfg, err := labConfig(errOut)
+func (f labFlags) config(errOut io.Writer) (cfg rig.Config, err error) {
+	program, err := os.Executable()
 	if err != nil {
 		return cfg, err
 	}
+	own := rig.OwnLab(program, errOut)
+	cfg = f.Config
 	f.servers.configure(&cfg)
-	cfg.Ports.Nginx, cfg.Log, cfg.RedisTopology = f.port, errOut, rig.Topology(f.redis)
-	cfg.ZookeeperServers, cfg.EtcdServers, cfg.TLS, cfg.Login = f.zk, f.etcd, f.tls, !f.open
-	cfg.Prometheus, cfg.Account = f.metrics, f.login
-	cfg.Restart, cfg.ReplicaArgs = f.restart, []string{"--lease", f.lease.String()}
+	cfg.Binary, cfg.OnExit, cfg.Token = own.Binary, own.OnExit, cmp.Or(cfg.Token, own.Token)
+	cfg.Log, cfg.Login, cfg.ReplicaArgs = errOut, !f.open, []string{"--lease", f.lease.String()}
+	cfg.Ports.Prometheus, cfg.Ports.Replicas = 9090, []int{8000, 8100, 8200}
 	if f.ports != "" {
 		cfg.Ports.Backends = rig.BackendPorts{MySQL: 3306, Redis: 6379, Zookeeper: 2181, Etcd: 2379}
 	}
 	if f.mysql != "" {
 		cfg.Database = rig.GaleraCluster
-	}
-	if f.token != "" {
-		cfg.Token = f.token
 	}
 	if err := sendable(cfg.Token); err != nil {
 		return cfg, &exit{2, err}

@@ -23,9 +23,7 @@ var testLab *rig.Rig
 func TestMain(m *testing.M) {
 	// The parallel tests mostly wait, so two at a time would be too few on two processors.
 	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // of a valid name
-	cfg := rig.FullLab("", token)
-	cfg.Ports = rig.Ports{}
-	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.FullLab("", token)), func(r *rig.Rig) { testLab = r })
 }
 
 // built returns the path of the program, which testLab has built.

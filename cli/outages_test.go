@@ -38,7 +38,7 @@ func TestEveryOutage(t *testing.T) {
 	rigtest.Nightly(t, "TestOutages of ./locks/catalog, TestConnections of ./cli")
 	t.Parallel()
 	cfg := rig.FullLab("", token)
-	cfg.Ports, cfg.Replicas, cfg.Nginx, cfg.Proxied, cfg.Clocks, cfg.Login = rig.Ports{}, 1, false, true, true, true
+	cfg.Replicas, cfg.Nginx, cfg.Proxied, cfg.Clocks, cfg.Login = 1, false, true, true, true
 	r := rigtest.Start(t, cfg)
 	base := r.Addresses().Target
 	for _, strategy := range []string{"atomic", "redis", "redlock", "zk", "etcd"} { // opens the connections

@@ -32,7 +32,6 @@ func TestRunOnTopologies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := rig.FullLab(built(), token)
-			cfg.Ports = rig.Ports{}
 			change(&cfg)
 			lab := rigtest.Start(t, cfg)
 			got := runProgram(t, lab.Config().Binary, "--all", "-q", "--target", lab.Addresses().Target, "--clients", "50", "--loops", "10", "--json", "-")

@@ -51,7 +51,6 @@ func (p *pool) open() {
 	}
 	p.free = make(chan *rig.Rig, size)
 	cfg := rigtest.Guest(rig.FullLab(testLab.Config().Binary, token))
-	cfg.Ports = rig.Ports{}
 	for range size {
 		r, err := rig.Start(context.Background(), cfg)
 		if err != nil {
@@ -92,7 +91,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	cfg := rigtest.Guest(rig.FullLab("", token)) // no test stops its servers
-	cfg.Ports, cfg.Page = rig.Ports{}, listener.Addr().String()
+	cfg.Page = listener.Addr().String()
 	rigtest.MainWith(m, cfg, func(r *rig.Rig) {
 		testLab = r
 		// Experiments run in a separate lab, whose replicas are the same program as testLab's

@@ -70,7 +70,7 @@ func (p *scenarioPage) run(ctx context.Context, chosen scenario.Scenario, guards
 			p.now.What = bilingual("starting a lab with more replicas", "正在启动一个副本更多的实验室")
 		})
 		cfg := rig.FullLab(p.s.Binary, p.s.Lab.Token)
-		cfg.Ports, cfg.Replicas, cfg.OnExit = rig.Ports{}, chosen.Replicas, p.s.OnExit
+		cfg.Replicas, cfg.OnExit = chosen.Replicas, p.s.OnExit
 		lab, err := rig.Start(ctx, cfg)
 		if err != nil {
 			return err

@@ -25,9 +25,7 @@ var testLab *rig.Rig
 func TestMain(m *testing.M) {
 	// The parallel tests mostly wait, so two at a time would be too few on two processors.
 	_ = flag.Set("test.parallel", fmt.Sprint(max(16, runtime.GOMAXPROCS(0)))) // of a valid name
-	cfg := rig.FullLab("", labToken)
-	cfg.Ports = rig.Ports{}
-	rigtest.MainWith(m, cfg, func(r *rig.Rig) { testLab = r })
+	rigtest.MainWith(m, rig.FullLab("", labToken), func(r *rig.Rig) { testLab = r })
 }
 
 var (

@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -87,11 +84,7 @@ func startLab(ctx context.Context, change func(*rig.Config)) (*rig.Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := rig.FullLab(binary, strings.ToLower(rand.Text()[:12]))
-	cfg.Ports = rig.Ports{}
-	cfg.OnExit = func(e rig.Exit) {
-		_, _ = fmt.Fprintf(os.Stderr, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
-	}
+	cfg := rig.OwnLab(binary, os.Stderr)
 	change(&cfg)
 	return rig.Start(ctx, cfg)
 }

@@ -19,7 +19,6 @@ var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
 	cfg := rig.FullLab("", "class")
-	cfg.Ports = rig.Ports{}
 	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
 }
 

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -94,14 +95,21 @@ type Exit struct {
 	Tail   string // the last lines of its log
 }
 
-// FullLab has MySQL, five Redis servers, ZooKeeper, etcd, nginx and three replicas of binary. nginx
-// and the replicas get the ports that the tutorial names, if these are free.
+// FullLab has MySQL, five Redis servers, ZooKeeper, etcd, nginx and three replicas of binary, on free ports.
 func FullLab(binary, token string) Config {
 	return Config{
 		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,
-		Ports: Ports{Nginx: 8080, Prometheus: 9090, Replicas: []int{8000, 8100, 8200}},
 	}
+}
+
+// OwnLab is a FullLab with a random token, which a command starts. It writes to log which server has died.
+func OwnLab(binary string, log io.Writer) Config {
+	cfg := FullLab(binary, strings.ToLower(rand.Text()[:12]))
+	cfg.OnExit = func(e Exit) {
+		_, _ = fmt.Fprintf(log, "%s died (%s). Its log ends with:\n%s\n", e.Name, e.Status, e.Tail)
+	}
+	return cfg
 }
 
 func (c Config) validate() error {

@@ -74,6 +74,5 @@ func everything() rig.Config {
 	}
 	cfg := rig.FullLab(program, "t0ken")
 	cfg.Redis = 2
-	cfg.Ports = rig.Ports{}
 	return cfg
 }

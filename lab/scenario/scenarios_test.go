@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 // guard of each scenario, which is none, and the last, which is safe.
 func TestScenarios(t *testing.T) {
 	cfg := rig.FullLab("", "test-token")
-	cfg.Ports, cfg.Replicas = rig.Ports{}, windows
+	cfg.Replicas = windows
 	lab := rigtest.Start(t, rigtest.Guest(cfg))
 	service := Connect(lab.Addresses())
 	defer service.Close()

@@ -12,7 +12,7 @@ import (
 // really sent. The strategies use one backend each.
 func TestCommands(t *testing.T) {
 	cfg := rig.FullLab("", "token")
-	cfg.Ports, cfg.Nginx, cfg.Replicas = rig.Ports{}, false, 2
+	cfg.Nginx, cfg.Replicas = false, 2
 	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
 	for strategy, want := range map[string][]string{
 		"none": {

@@ -17,7 +17,7 @@ var testLab *rig.Rig
 
 func TestMain(m *testing.M) {
 	cfg := rig.FullLab("", "token")
-	cfg.Ports, cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = rig.Ports{}, false, 2, []string{"--lease", "10m"}
+	cfg.Nginx, cfg.Replicas, cfg.ReplicaArgs = false, 2, []string{"--lease", "10m"}
 	rigtest.MainWith(m, rigtest.Guest(cfg), func(r *rig.Rig) { testLab = r })
 }
 
