@@ -82,7 +82,7 @@ func played(c course.Command) func(lang string) ladder.Ladder {
 		if g := graphs[c.Args[1]]; g.Solution() != nil {
 			log := g.Log(g.Solution().Moves)
 			return func(lang string) ladder.Ladder {
-				return ladder.OfSteps(ladder.Steps{Log: log, Locked: stepper.Locks(g.Program(stepper.A, nil)), Lang: lang})
+				return ladder.OfSteps(log, stepper.Locks(g.Program(stepper.A, nil)), lang)
 			}
 		}
 	}

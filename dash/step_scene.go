@@ -156,6 +156,6 @@ func (now scene) messages() hub.Part {
 		return hub.Part{ID: "ladder"}
 	}
 	return hub.Part{ID: "ladder", Text: inBoth(func(lang string) (template.HTML, error) {
-		return ladder.OfSteps(ladder.Steps{Log: now.Log, Locked: now.Card.Locker, Lang: lang}).Inline("ladder")
+		return ladder.OfSteps(now.Log, now.Card.Locker, lang).Inline("ladder")
 	})}
 }

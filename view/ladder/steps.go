@@ -13,35 +13,28 @@ import (
 // but that of B not the name of a holder. The page shows all of it beside the picture.
 var detailLetters = [2]int{44, 26} //nolint:gochecknoglobals // never written
 
-// Steps is what OfSteps draws: the log of a round in which two clients take their steps in turn.
-type Steps struct {
-	Log    []stepper.Entry
-	Locked bool   // the strategy has a lock
-	Lang   string // en or zh
-}
-
 // round places the entries of a log. Columns 0 and 1 are the clients.
 type round struct {
-	Steps
 	lang
 	Ladder
 	lock, stock, row int
 	open             map[int]int // the index of the band of a client that waits or holds the lock
 }
 
-// OfSteps returns the picture of a round. Its times are the numbers of the moves.
-func OfSteps(s Steps) Ladder {
-	r := round{Steps: s, lang: lang(s.Lang), lock: -1, stock: 2, row: stepper.Pieces, open: map[int]int{}}
+// OfSteps returns the picture of a round in which two clients take their steps in turn, in a language: en or zh. Its
+// times are the numbers of the moves. locked means that the strategy has a lock.
+func OfSteps(log []stepper.Entry, locked bool, language string) Ladder {
+	r := round{lang: lang(language), lock: -1, stock: 2, row: stepper.Pieces, open: map[int]int{}}
 	r.Title = r.say("The messages of A and B", "A 和 B 的消息")
 	r.Columns = []Column{{Name: "A", Note: "replica-1", Client: true}, {Name: "B", Note: "replica-2", Client: true}}
-	if s.Locked {
+	if locked {
 		r.lock, r.stock = 2, 3
 		r.Columns = append(r.Columns, Column{Name: r.word("lock")})
 	}
 	r.Columns = append(r.Columns, Column{Name: r.word("stock"), Note: strconv.Itoa(stepper.Pieces)})
-	for i, e := range s.Log {
+	for i, e := range log {
 		r.add(e)
-		if i > 0 && e.Move == s.Log[i-1].Move {
+		if i > 0 && e.Move == log[i-1].Move {
 			r.Rungs[len(r.Rungs)-1].At = ""
 		}
 	}

@@ -37,16 +37,18 @@ func TestSteps(t *testing.T) {
 	both := []stepper.Entry{entry(stepper.A, 1, "granted", "has the lock", 10), entry(stepper.B, 2, "granted", "has the lock", 10)}
 	for _, tt := range []struct {
 		name        string
-		steps       ladder.Steps
+		log         []stepper.Entry
+		locked      bool
+		lang        string
 		has, hasNot []string
 	}{
-		{"lost", ladder.Steps{Log: lostByTurns()}, []string{"SELECT * FROM", "…<", "has written 9 over 9 ✗", `class="rung  lost"`, ">9</text>"}, []string{"lock", "both believe"}},
-		{"locked", ladder.Steps{Log: locked, Locked: true}, []string{`class="wait"`, `class="hold"`, `dy="16">B</text>`}, []string{"both believe"}},
-		{"two holders", ladder.Steps{Log: both, Locked: true}, []string{"✗ A and B both believe that they hold the lock"}, nil},
-		{"Chinese", ladder.Steps{Log: both, Locked: true, Lang: "zh"}, []string{"✗ A 和 B 都以为自己持锁", "甲", "库存"}, []string{"has the lock"}},
-		{"begin", ladder.Steps{Locked: true}, []string{">lock<", ">stock<", ">10<"}, []string{`class="rung`}},
+		{"lost", lostByTurns(), false, "en", []string{"SELECT * FROM", "…<", "has written 9 over 9 ✗", `class="rung  lost"`, ">9</text>"}, []string{"lock", "both believe"}},
+		{"locked", locked, true, "en", []string{`class="wait"`, `class="hold"`, `dy="16">B</text>`}, []string{"both believe"}},
+		{"two holders", both, true, "en", []string{"✗ A and B both believe that they hold the lock"}, nil},
+		{"Chinese", both, true, "zh", []string{"✗ A 和 B 都以为自己持锁", "甲", "库存"}, []string{"has the lock"}},
+		{"begin", nil, true, "en", []string{">lock<", ">stock<", ">10<"}, []string{`class="rung`}},
 	} {
-		svg, err := ladder.OfSteps(tt.steps).Inline("steps")
+		svg, err := ladder.OfSteps(tt.log, tt.locked, tt.lang).Inline("steps")
 		if err != nil {
 			t.Fatal(err)
 		}
