@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -128,8 +129,8 @@ func (b *breaks) page(r *http.Request, groups []group) any {
 
 func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Column) {
 	m, about, err := matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
-	databases, errDatabases := matrix.ReadDatabases(bytes.NewReader(docs.Databases))
-	if err := errors.Join(err, errDatabases); err != nil {
+	var databases matrix.Databases
+	if err := errors.Join(err, json.Unmarshal(docs.Databases, &databases)); err != nil {
 		panic(err) // a test reads the embedded files
 	}
 	verdicts := map[resultKey]matrix.Summary{}

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -68,13 +67,11 @@ func (d Database) Compare(recorded Matrix) (compared int, different []Deviation)
 // Sentence says what was found here, and what the matrix has.
 func (d Deviation) Sentence() api.Text {
 	return api.Textf("%[1]s, %[2]s: %[3]s here, %[4]s in the matrix", "%[1]s，%[2]s：这里是%[5]s，矩阵中是%[6]s",
-		d.Hazard, d.name(), d.Here.words(), d.Recorded.words(), d.Here.inChinese(), d.Recorded.inChinese())
+		d.Hazard, d.name(), d.Here.words("en"), d.Recorded.words("en"), d.Here.words("zh"), d.Recorded.words("zh"))
 }
 
 // words returns the verdict, with a number if only some runs failed.
-func (s Summary) words() string { return string(s.Verdict) + s.fraction() }
-
-func (s Summary) inChinese() string { return s.Verdict.In("zh") + s.fraction() }
+func (s Summary) words(lang string) string { return s.Verdict.In(lang) + s.fraction() }
 
 func (s Summary) fraction() string {
 	if s.Verdict.Failed() && s.Failed < s.Runs {
@@ -127,14 +124,6 @@ func (m Matrix) brief(different []Deviation) (short Matrix) {
 		short.row(hazard, r.Strategy, r.Fenced)[hazard] = s
 	})
 	return short
-}
-
-// ReadDatabases reads what WriteJSON has written.
-func ReadDatabases(r io.Reader) (all Databases, err error) {
-	if err := json.NewDecoder(r).Decode(&all); err != nil {
-		return all, fmt.Errorf("read the databases: %w", err)
-	}
-	return all, nil
 }
 
 // Column is what the foot of the matrix says about one database.

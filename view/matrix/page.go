@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,11 +207,6 @@ func anchorOf(r experiment.Result) string {
 	return anchor(r.Hazard + "." + name + "." + strconv.FormatInt(r.Seed, 10))
 }
 
-func anchor(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
-			return r
-		}
-		return '_'
-	}, name)
-}
+var notInAnchors = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
+
+func anchor(name string) string { return notInAnchors.ReplaceAllString(name, "_") }

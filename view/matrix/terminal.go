@@ -28,7 +28,7 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) {
 	}
 	for _, r := range m.Rows {
 		s := r.Summaries[hazard]
-		word := s.Verdict.In(lang) + s.fraction() + s.comparison().In(lang)
+		word := s.words(lang) + s.comparison().In(lang)
 		if why := s.Why.In(lang); why != "" {
 			word += api.Text{EN: ": ", ZH: "："}.In(lang) + why
 		}

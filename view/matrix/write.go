@@ -97,6 +97,6 @@ func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
 // markdown returns the verdict, in bold with a claim, and with a number if only some runs failed. It
 // is empty for a summary without runs.
 func (s Summary) markdown() string {
-	words := s.words()
+	words := s.words("en")
 	return map[string]string{"": words, "agrees": "**" + words + "**", "contradicts": "**" + words + " ≠**"}[s.agreement()]
 }
