@@ -76,7 +76,7 @@ func curveTable(c measure.Curve) terminal.Table {
 			{Text: measured(p.Result, p.P99MS)},
 			{Text: measured(p.Result, p.RetriesPerSale)},
 			alarmed(terminal.Number(p.Errors), terminal.Costly, p.Errors > 0),
-			alarmed(lost(p.Result), p.Verdict.Sign(), p.Verdict != api.Holds),
+			alarmed(lost(p.Result, terminal.Number), p.Verdict.Sign(), p.Verdict != api.Holds),
 			{Text: strings.Join(marks, ", ")},
 		})
 	}

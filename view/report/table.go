@@ -50,7 +50,7 @@ func closedColumns() []column {
 		figure("Received KB/sec", "%.2f", func(r measure.Result) float64 { return r.ReceivedKBPerS }),
 		figure("Sent KB/sec", "%.2f", func(r measure.Result) float64 { return r.SentKBPerS }),
 		stock(number("Sold", func(r measure.Result) int { return r.Sold })),
-		{head: "Remaining", cell: remaining, stock: true},
+		{head: "Remaining", cell: func(r measure.Result) string { return left(r, strconv.Itoa) }, stock: true},
 		{head: "Lost updates", cell: lostUpdates, stock: true, alarm: func(r measure.Result) bool { return r.LostUpdates != 0 }},
 		{head: "Retries", cell: unlessZero("%.0f", func(r measure.Result) float64 { return float64(r.Retries) }), stock: true},
 		{head: "Fairness", cell: unlessZero("%.2f", func(r measure.Result) float64 { return r.Fairness }), stock: true},
@@ -81,27 +81,18 @@ func label(r measure.Result) string {
 	return r.Strategy
 }
 
-func remaining(r measure.Result) string {
-	if r.Remaining == nil {
-		return "?"
-	}
-	return strconv.Itoa(*r.Remaining)
-}
-
 // lostUpdates adds a word to a number other than 0, for readers who see no colours.
 func lostUpdates(r measure.Result) string {
+	text := lost(r, strconv.Itoa)
 	switch {
 	case r.LostUpdates > 0:
-		return fmt.Sprintf("%d LOST", r.LostUpdates)
+		text += " LOST"
 	case r.LostUpdates < 0:
-		return fmt.Sprintf("%d GONE", r.LostUpdates)
-	case r.Remaining == nil:
-		return "?"
-	case r.LostUpdatesMax > 0:
-		return fmt.Sprintf("0 to %d?", r.LostUpdatesMax)
-	default:
-		return "0"
+		text += " GONE"
+	case r.Remaining != nil && r.LostUpdatesMax > 0:
+		text += "?"
 	}
+	return text
 }
 
 // JMeterTable writes all columns, the first of which are those of JMeter's aggregate report. If the

@@ -110,8 +110,8 @@ func Table(w io.Writer, results []measure.Result, screen terminal.Screen) {
 			{Text: measured(r, r.P50MS)},
 			{Text: measured(r, r.P99MS)},
 			{Text: terminal.Number(r.Sold)},
-			{Text: left(r)},
-			alarmed(lost(r), r.Verdict.Sign(), r.Verdict != api.Holds),
+			{Text: left(r, terminal.Number)},
+			alarmed(lost(r, terminal.Number), r.Verdict.Sign(), r.Verdict != api.Holds),
 		})
 	}
 	table.Write(w, screen)
@@ -136,21 +136,21 @@ func measured(r measure.Result, value float64) string {
 	}
 }
 
-func left(r measure.Result) string {
+func left(r measure.Result, number func(int) string) string {
 	if r.Remaining == nil {
 		return "?"
 	}
-	return terminal.Number(*r.Remaining)
+	return number(*r.Remaining)
 }
 
-func lost(r measure.Result) string {
+func lost(r measure.Result, number func(int) string) string {
 	switch {
 	case r.LostUpdates != 0:
-		return terminal.Number(r.LostUpdates)
+		return number(r.LostUpdates)
 	case r.Remaining == nil:
 		return "?"
 	case r.LostUpdatesMax > 0:
-		return "0 to " + terminal.Number(r.LostUpdatesMax)
+		return "0 to " + number(r.LostUpdatesMax)
 	default:
 		return "0"
 	}
