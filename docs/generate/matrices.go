@@ -130,13 +130,13 @@ func readDatabases() (all matrix.Databases, err error) {
 
 // cardsClaim returns what the cards of the catalogue claim now.
 func cardsClaim(hazard, strategy string, fenced bool) experiment.Claim {
-	cards, all := catalog.Cards(), experiment.All()
+	cards := catalog.Cards()
 	c := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == strategy })
-	e := slices.IndexFunc(all, func(e experiment.Experiment) bool { return e.Hazard == hazard })
-	if c < 0 || e < 0 {
+	e, known := experiment.Of(hazard)
+	if c < 0 || !known {
 		return experiment.Silent
 	}
-	return all[e].Claim(experiment.Card{Card: cards[c]}, fenced)
+	return e.Claim(experiment.Card{Card: cards[c]}, fenced)
 }
 
 func writeDatabases(w io.Writer) error {

@@ -41,16 +41,12 @@ func choose[Entry any](list, kind string, ids []string, idOf func(Entry) string)
 	if err != nil || len(ids) == 0 {
 		return all, err
 	}
-	var known []string
-	for _, e := range all {
-		known = append(known, idOf(e))
-	}
 	for _, id := range ids {
-		i := slices.Index(known, id)
-		if i < 0 {
-			return nil, &suggest.Unknown{Kind: kind, Name: id, Known: known}
+		e, err := suggest.Find(kind, id, all, idOf)
+		if err != nil {
+			return nil, err
 		}
-		chosen = append(chosen, all[i])
+		chosen = append(chosen, e)
 	}
 	return chosen, nil
 }
