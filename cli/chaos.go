@@ -87,28 +87,21 @@ func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("name one or more strategies. List them: oversell strategies")
 	}
-	known := experiment.Primitives()
-	strategies := slices.DeleteFunc(slices.Clone(args), func(id string) bool { return slices.Contains(known, id) })
-	if err := checkStrategies(strategies, known...); len(strategies) > 0 && err != nil {
-		return err
-	}
+	known, cards := experiment.Primitives(), catalog.Cards()
 	for _, id := range args {
+		var subject experiment.Subject
 		if slices.Contains(known, id) {
-			if f.fenced {
-				return fmt.Errorf("%s has no fencing token: leave out --fenced", id)
-			}
-			f.campaign.Subjects = append(f.campaign.Subjects, experiment.PrimitiveSubject(id))
-			continue
+			subject = experiment.PrimitiveSubject(id)
+		} else if err := checkStrategies([]string{id}, known...); err != nil {
+			return err
+		} else {
+			subject.Card.Card = cards[slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })]
 		}
-		for _, card := range catalog.Cards() {
-			if card.ID != id {
-				continue
-			}
-			if f.fenced && !card.Fenced {
-				return fmt.Errorf("strategy %s has no fencing token: leave out --fenced", id)
-			}
-			f.campaign.Subjects = append(f.campaign.Subjects, experiment.Subject{Card: experiment.Card{Card: card}, Fenced: f.fenced})
+		if f.fenced && !subject.Card.Fenced {
+			return fmt.Errorf("%s has no fencing token: leave out --fenced", id)
 		}
+		subject.Fenced = f.fenced
+		f.campaign.Subjects = append(f.campaign.Subjects, subject)
 	}
 	return f.checkCampaign()
 }

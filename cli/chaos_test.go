@@ -38,7 +38,7 @@ func TestChaosMessages(t *testing.T) {
 	}{
 		{nil, "name one or more strategies"},
 		{[]string{"rediss"}, `did you mean "redis"?`},
-		{[]string{"none", "--fenced"}, "strategy none has no fencing token: leave out --fenced"},
+		{[]string{"none", "--fenced"}, "none has no fencing token: leave out --fenced"},
 		{[]string{"none", "--labs", "0"}, "--labs 0: must be 1 to 16"},
 		{[]string{"none", "--plan", "A flies"}, `move 1 of the plan, "A flies": there is no verb "flies"`},
 	} {
