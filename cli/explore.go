@@ -14,8 +14,6 @@ import (
 
 	"oversell/lab/rig"
 	"oversell/locks/explore"
-	"oversell/migrations"
-	"oversell/stock"
 	"oversell/view/report"
 	"oversell/view/terminal"
 )
@@ -193,42 +191,24 @@ func (f *exploreFlags) checkRandom() error {
 	return nil
 }
 
-// onServer does the work with a real MySQL, if the scope needs one. It starts a server if the command
-// line names none.
+// onServer does the work with a real MySQL, if the scope needs one, which gets the tables that are missing. It starts a
+// server if the command line names none.
 func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
-	ctx := cmd.Context()
 	if f.real && f.scope.MySQL == "" {
-		lab, err := startLab(ctx, true, cmd.ErrOrStderr(), func(cfg *rig.Config) { *cfg = rig.Config{MySQL: true} })
+		lab, err := startLab(cmd.Context(), true, cmd.ErrOrStderr(), func(cfg *rig.Config) { *cfg = rig.Config{MySQL: true} })
 		if err != nil {
 			return err
 		}
 		f.scope.MySQL = lab.Addresses().MySQL
-		return errors.Join(f.migrated(cmd, do), lab.Close())
+		return errors.Join(f.onServer(cmd, do), lab.Close())
 	}
-	return f.migrated(cmd, do)
-}
-
-// migrated creates the tables that are missing on the real MySQL, and prints its version.
-func (f *exploreFlags) migrated(cmd *cobra.Command, do func() error) error {
-	if f.scope.MySQL == "" {
-		return do()
+	if f.scope.MySQL != "" {
+		version, err := migrated(cmd.Context(), f.scope.MySQL)
+		if err != nil {
+			return fmt.Errorf("--mysql: %w", err)
+		}
+		cmd.PrintErrf("on a real MySQL: %s\n", version)
 	}
-	db, err := stock.Open(f.scope.MySQL, 2)
-	if err != nil {
-		return usage("--mysql: %w", err)
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return err
-	}
-	ctx, version := cmd.Context(), ""
-	if err = migrations.Up(ctx, pool); err == nil {
-		err = pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	}
-	if err = errors.Join(err, pool.Close()); err != nil {
-		return err
-	}
-	cmd.PrintErrf("on a real MySQL: %s\n", version)
 	return do()
 }
 

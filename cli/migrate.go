@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,18 +26,25 @@ func migrate(c *cobra.Command, s *settings) error {
 	if err != nil {
 		return &exit{2, err}
 	}
-	db, err := stock.Open(dsn, 2)
-	if err != nil {
-		return &exit{2, err}
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = pool.Close() }()
-	if err := migrations.Up(c.Context(), pool); err != nil {
+	if _, err := migrated(c.Context(), dsn); err != nil {
 		return explain("mysql", err)
 	}
 	fmt.Fprintln(c.OutOrStdout(), "schema is up to date")
 	return nil
+}
+
+// migrated brings the tables of a database up to date, and returns the version of its server.
+func migrated(ctx context.Context, dsn string) (version string, err error) {
+	db, err := stock.Open(dsn, 2)
+	if err != nil {
+		return "", &exit{2, err}
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return "", err
+	}
+	if err = migrations.Up(ctx, pool); err == nil {
+		err = pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	}
+	return version, errors.Join(err, pool.Close())
 }
