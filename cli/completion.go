@@ -10,17 +10,15 @@ import (
 	"oversell/locks/catalog"
 )
 
-// completer offers the names that may follow args.
-type completer = cobra.CompletionFunc
-
-func offer(names func(args []string) []cobra.Completion) completer {
+// offer completes a command line with the names that may follow args.
+func offer(names func(args []string) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return names(args), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // offerStrategies offers at most this number of strategies; 0 means all.
-func offerStrategies(most int) completer {
+func offerStrategies(most int) cobra.CompletionFunc {
 	return offer(func(args []string) []cobra.Completion {
 		if most > 0 && len(args) >= most {
 			return nil
@@ -39,7 +37,7 @@ func strategiesBut(named []string) (all []cobra.Completion) {
 }
 
 // offerHazards offers a hazard, and then strategies; after --all only strategies.
-func offerHazards(all *bool) completer {
+func offerHazards(all *bool) cobra.CompletionFunc {
 	return offer(func(args []string) (names []cobra.Completion) {
 		switch {
 		case *all:
@@ -54,7 +52,7 @@ func offerHazards(all *bool) completer {
 	})
 }
 
-func offerExercises() completer {
+func offerExercises() cobra.CompletionFunc {
 	return offer(func(args []string) (names []cobra.Completion) {
 		all, err := exercise.All()
 		if err != nil || len(args) > 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -33,12 +34,8 @@ func helpScreen(out io.Writer) terminal.Screen {
 
 // writeHelp writes what the command does, and its usage.
 func writeHelp(cmd *cobra.Command, _ []string) {
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short
-	}
 	out := cmd.OutOrStdout()
-	_, _ = fmt.Fprintln(out, fold(about, helpScreen(out)))
+	_, _ = fmt.Fprintln(out, fold(cmp.Or(cmd.Long, cmd.Short), helpScreen(out)))
 	_, _ = fmt.Fprintln(out)
 	_ = writeUsage(cmd)
 }
