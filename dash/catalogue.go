@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -35,12 +36,13 @@ type catalogue struct {
 	cards []card
 }
 
-func (l *catalogue) get(ctx context.Context, path string, answer any) error {
+// get reads what the service has at a path. It returns the error missing if there is nothing.
+func (l *catalogue) get(ctx context.Context, path string, answer any, missing error) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := l.nginx.Call(ctx, http.MethodGet, path, nil, answer)
-	if missing := (*api.Error)(nil); errors.As(err, &missing) && missing.Status == http.StatusNotFound {
-		return err
+	if refused := (*api.Error)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return missing
 	}
 	if err != nil {
 		return reject(http.StatusServiceUnavailable, "The service does not answer: %v", "服务没有应答：%v", err)
@@ -61,7 +63,7 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	if cards != nil {
 		return cards, nil
 	}
-	if err := l.get(ctx, "/strategies", &cards); err != nil {
+	if err := l.get(ctx, "/strategies", &cards, errors.New("no service of oversell")); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -73,20 +75,17 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 func findCard(cards []card, id string, status int) (c card, err error) {
 	i := slices.IndexFunc(cards, func(c card) bool { return c.ID == id })
 	if i < 0 {
-		return c, reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
+		return c, noStrategy(status, id)
 	}
 	return cards[i], nil
 }
 
+func noStrategy(status int, id string) error {
+	return reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
+}
+
 func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
-	all, err := l.all(ctx)
-	if err != nil {
-		return c, err
-	}
-	if _, err := findCard(all, id, http.StatusNotFound); err != nil {
-		return c, err
-	}
-	err = l.get(ctx, "/strategies/"+id, &c)
+	err = l.get(ctx, "/strategies/"+url.PathEscape(id), &c, noStrategy(http.StatusNotFound, id))
 	return c, err
 }
 

@@ -107,7 +107,7 @@ func (r *runs) follow(ctx context.Context, who string, p comparison.Plan) error 
 		var item struct {
 			Product string `json:"product_code"`
 		}
-		_ = r.s.catalogue.get(ctx, "/stock/1", &item) // the run itself will report that the service does not answer
+		_ = r.s.catalogue.get(ctx, "/stock/1", &item, nil) // the run itself will report that the service does not answer
 		change(func() { begun.Product = item.Product })
 		watch := &watch{runs: r, live: begun, plan: p}
 		trials, err := comparison.Run(ctx, p, watch)

@@ -3,7 +3,6 @@ package dash
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -106,11 +105,9 @@ func routeStrategies(s *Server) {
 	s.hub.Open("strategies", func() []hub.Message { return nil })
 	s.page("/dash/learn/primitives/{id}", "primitive", func(r *http.Request) (view, error) {
 		var x primitiveView
-		var unknown *api.Error
-		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(r.PathValue("id")), &x.Primitive)
-		if errors.As(err, &unknown) && unknown.Status == http.StatusNotFound {
-			err = reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", r.PathValue("id"))
-		}
+		id := r.PathValue("id")
+		missing := reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", id)
+		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(id), &x.Primitive, missing)
 		x.Files, _ = s.files(x.Code)
 		return view{Page: "strategies", Title: x.Title, Data: x}, err
 	})
