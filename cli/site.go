@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -26,31 +25,16 @@ the program. ` + "`make steps`" + ` and ` + "`make timelines`" + ` record them a
 				Strategies: catalog.Strategies(catalog.Backends{}), Source: catalog.Source,
 				PrimitiveCards: catalog.PrimitiveCards(), PrimitiveSource: catalog.PrimitiveSource,
 			})
-			if err := dash.WriteSite(args[0], service); err != nil {
-				return err
-			}
-			files, size, err := sizeOf(args[0])
+			sizes, err := dash.WriteSite(args[0], service)
 			if err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d files, %.1f MB\n", filepath.Join(args[0], "index.html"), files, float64(size)/1e6)
+			sum := 0
+			for _, size := range sizes {
+				sum += size
+			}
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %d files, %.1f MB\n", filepath.Join(args[0], "index.html"), len(sizes), float64(sum)/1e6)
 			return nil
 		},
 	}
-}
-
-func sizeOf(folder string) (files int, size int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		files++
-		size += info.Size()
-		return nil
-	})
-	return files, size, err
 }

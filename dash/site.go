@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"embed"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,21 +19,27 @@ var siteFiles embed.FS
 
 // WriteSite writes the pages in recorded mode into a folder, in English, and in Chinese into its folder zh.
 // The pages open from files. The folder static has what both languages share. service answers the requests
-// for the cards; it needs no backends.
-func WriteSite(folder string, service http.Handler) error {
+// for the cards; it needs no backends. sizes are those of the files in bytes.
+func WriteSite(folder string, service http.Handler) (sizes map[string]int, err error) {
 	s := New(Config{Service: service})
 	defer s.Close()
 	cards, err := s.catalogue.all(s.lifetime)
 	if err != nil {
-		return fmt.Errorf("write the site: %w", err)
+		return nil, fmt.Errorf("write the site: %w", err)
 	}
 	s.breaks.showRecorded(cards)
+	sizes = map[string]int{}
 	for _, lang := range []string{"en", "zh"} {
 		queue, seen := []string{"/"}, map[string]bool{"/": true}
 		for ; len(queue) > 0; queue = queue[1:] {
-			pages, err := s.save(folder, queue[0], lang)
+			file, text, pages, err := s.draw(queue[0], lang)
+			if err == nil {
+				name := filepath.Join(folder, filepath.FromSlash(file))
+				sizes[name] = len(text)
+				err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644)) //nolint:gosec // pages that everybody may read
+			}
 			if err != nil {
-				return fmt.Errorf("write the site: %s: %w", queue[0], err)
+				return nil, fmt.Errorf("write the site: %s: %w", queue[0], err)
 			}
 			for _, page := range pages {
 				if !seen[page] {
@@ -41,30 +48,26 @@ func WriteSite(folder string, service http.Handler) error {
 			}
 		}
 	}
-	return nil
+	return sizes, nil
 }
 
-// save writes the file of a page, and returns the pages to which its links lead.
-func (s *Server) save(folder, page, lang string) (pages []string, err error) {
+// draw returns the file of a page with its text, and the pages to which its links lead.
+func (s *Server) draw(page, lang string) (file string, text []byte, pages []string, err error) {
 	r, err := http.NewRequestWithContext(s.lifetime, http.MethodGet, page, nil)
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
 	r.Header.Set("Accept-Language", lang)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
-		return nil, fmt.Errorf("status %d: %s", w.Code, w.Body.Bytes())
+		return "", nil, nil, fmt.Errorf("status %d: %s", w.Code, w.Body.Bytes())
 	}
-	text, file := w.Body.Bytes(), fileIn(page, lang)
+	text, file = w.Body.Bytes(), fileIn(page, lang)
 	if path.Ext(file) == ".html" {
 		text, pages = relink(text, page, lang)
 	}
-	name := filepath.Join(folder, filepath.FromSlash(file))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // pages that everybody may read
-		return nil, err
-	}
-	return pages, os.WriteFile(name, text, 0o644) //nolint:gosec // see above
+	return file, text, pages, nil
 }
 
 // inProcess answers requests without a network.
