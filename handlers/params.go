@@ -127,12 +127,7 @@ func (p *params) durationTo(name string, otherwise, low, high time.Duration) tim
 }
 
 // lease reads the lease of one request. It returns 0 if the lock's default lease applies.
-func (p *params) lease() time.Duration {
-	if !p.values.Has("lease") {
-		return 0
-	}
-	return p.duration("lease", 0, minLease)
-}
+func (p *params) lease() time.Duration { return p.duration("lease", 0, minLease) }
 
 func oneOf(ids []string) api.Text {
 	return api.Textf("one of %s", "其中之一：%s", strings.Join(ids, ", "))
