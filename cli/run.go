@@ -240,7 +240,7 @@ func (f *runFlags) show(measurements []comparison.Measurement, out, errOut io.Wr
 	if len(f.plan.Sweep) > 0 {
 		curves := measure.Curves(results)
 		report.Sweep(text, curves, screen, language())
-		report.SweepConditions(text, results, screen)
+		report.Conditions(text, results, screen)
 		return f.files.write(map[string]func(io.Writer) error{
 			"json": func(w io.Writer) error { return report.JSON(w, curves) },
 			"html": func(w io.Writer) error { return report.CurveHTML(w, curves) },
@@ -273,15 +273,12 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 		return w
 	}
 	lesson := report.Lesson{Screen: terminal.Of(text), Lang: language()}
-	names := f.plan.Strategies
-	if chosen, err := comparison.Choose(catalog.Cards(), names, f.plan.All); err == nil {
-		names = nil
-		for _, card := range chosen {
-			names = append(names, card.ID)
-		}
-	}
-	for _, name := range names {
+	for _, name := range f.plan.Strategies {
 		lesson.Names = max(lesson.Names, len(name))
+	}
+	chosen, _ := comparison.Choose(catalog.Cards(), f.plan.Strategies, f.plan.All) // the lab at --target may have others
+	for _, card := range chosen {
+		lesson.Names = max(lesson.Names, len(card.ID))
 	}
 	w.verdict = func(r measure.Result) { lesson.Write(text, r) }
 	return w

@@ -70,7 +70,7 @@ func TestGoldenCurves(t *testing.T) {
 	narrow := terminal.Screen{Width: 50}
 	report.Sweep(&out, curves, terminal.Screen{}, "en")
 	report.Sweep(&out, curves, narrow, "zh")
-	report.SweepConditions(&out, sweep(), narrow)
+	report.Conditions(&out, sweep(), narrow)
 	golden(t, "curves.txt", out.Bytes())
 	out.Reset()
 	if err := report.CurveHTML(&out, curves); err != nil {

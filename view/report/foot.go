@@ -17,12 +17,16 @@ import (
 // fact is one condition that the figures depend on.
 type fact struct{ Name, Value string }
 
-// facts returns the conditions of the first result, which are the same for all results.
+// facts returns the conditions of the first result, which are the same for all results, except for a sweep the clients.
 func facts(results []measure.Result) []fact {
 	if len(results) == 0 {
 		return nil
 	}
-	r := results[0]
+	r, last := results[0], results[len(results)-1]
+	if r.LengthMS > 0 { // a sweep
+		return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
+			r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+chosen(results), highestShare(results))
+	}
 	atLeast := ""
 	if slices.ContainsFunc(results, func(r measure.Result) bool { return r.Samples > r.Clients*r.Loops }) {
 		atLeast = "at least " // with load.Plan.Until
@@ -40,15 +44,6 @@ func facts(results []measure.Result) []fact {
 		load += fmt.Sprintf(", %d pieces each", r.Qty)
 	}
 	return conditions(r, load, shares(results))
-}
-
-func sweepFacts(results []measure.Result) []fact {
-	if len(results) == 0 {
-		return nil
-	}
-	r, last := results[0], results[len(results)-1]
-	return conditions(r, fmt.Sprintf("%d to %d clients, for %s each, hold %s, wait %s, fresh stock of %d or more",
-		r.Clients, last.Clients, measure.Duration(r.LengthMS), measure.Duration(r.HoldMS), measure.Duration(r.WaitMS), r.Stock)+chosen(results), highestShare(results))
 }
 
 // chosen returns the chosen pause and lease, if any. Only some of the strategies have them.
@@ -119,18 +114,9 @@ func lab(r measure.Result) string {
 	return strings.Join(all, ", ")
 }
 
-// Conditions writes the conditions that the figures of a comparison depend on.
+// Conditions writes the conditions that the figures of a comparison or a sweep depend on.
 func Conditions(w io.Writer, results []measure.Result, screen terminal.Screen) {
-	list(w, facts(results), screen)
-}
-
-// SweepConditions writes the conditions that the figures of a sweep depend on.
-func SweepConditions(w io.Writer, results []measure.Result, screen terminal.Screen) {
-	list(w, sweepFacts(results), screen)
-}
-
-func list(w io.Writer, all []fact, screen terminal.Screen) {
-	longest := 0
+	all, longest := facts(results), 0
 	for _, f := range all {
 		longest = max(longest, len(f.Name))
 	}

@@ -62,7 +62,7 @@ func CurveHTML(w io.Writer, curves []measure.Curve) error {
 			p.Results = append(p.Results, point.Result)
 		}
 	}
-	p.Facts = sweepFacts(p.Results)
+	p.Facts = facts(p.Results)
 	return write(w, p)
 }
 
