@@ -28,19 +28,18 @@ func Guards(w io.Writer, results []scenario.Result, screen terminal.Screen) {
 	}
 	slices.Sort(figures)
 	figures = slices.Compact(figures)
-	t := terminal.Table{Frame: true, Columns: []terminal.Column{
-		{Head: "guard"}, {Head: "claims"}, {Head: "runs", Right: true}, {Head: "broke", Right: true},
-	}}
-	for i, name := range figures {
-		t.Columns = append(t.Columns, terminal.Column{Head: name, Right: true, Drop: i + 1})
+	t := terminal.Texts("", slices.Concat([]string{"guard", "claims", "runs", "broke"}, figures)...)
+	t.Frame = true
+	for i := range t.Columns {
+		t.Columns[i].Right, t.Columns[i].Drop = i > 1, max(0, i-3)
 	}
 	for _, guard := range guards {
-		t.Rows = append(t.Rows, guardRow(guard, results, figures))
+		t.Add(guardRow(guard, results, figures)...)
 	}
 	t.Write(w, screen)
 }
 
-func guardRow(guard string, results []scenario.Result, figures []string) []terminal.Cell {
+func guardRow(guard string, results []scenario.Result, figures []string) []string {
 	runs, broke, claims, values := 0, 0, "breaks", map[string][]float64{}
 	for _, r := range results {
 		if r.Guard != guard {
@@ -57,9 +56,9 @@ func guardRow(guard string, results []scenario.Result, figures []string) []termi
 			values[name] = append(values[name], value)
 		}
 	}
-	row := []terminal.Cell{{Text: guard}, {Text: claims}, {Text: strconv.Itoa(runs)}, {Text: strconv.Itoa(broke)}}
+	row := []string{guard, claims, strconv.Itoa(runs), strconv.Itoa(broke)}
 	for _, name := range figures {
-		row = append(row, terminal.Cell{Text: median(values[name])})
+		row = append(row, median(values[name]))
 	}
 	return row
 }
