@@ -33,7 +33,8 @@ func (p placed) Words() string { return p.d.In(p.words()) }
 
 const height, gap = 258, 12
 
-func (d drawing) stack(boxes []Box) []placed {
+// Stack places boxes below each other.
+func (d drawing) Stack(boxes []Box) []placed {
 	all := make([]placed, len(boxes))
 	each := min(80, (height-gap*(len(boxes)-1))/max(1, len(boxes)))
 	y := 8 + (height-each*len(boxes)-gap*(len(boxes)-1))/2
@@ -43,12 +44,6 @@ func (d drawing) stack(boxes []Box) []placed {
 	}
 	return all
 }
-
-// PlacedClients returns the clients, from the top.
-func (d drawing) PlacedClients() []placed { return d.stack(d.Clients) }
-
-// PlacedReplicas returns the replicas, from the top.
-func (d drawing) PlacedReplicas() []placed { return d.stack(d.Replicas) }
 
 // HasServer reports whether the lock has a box: a server that is asked before the row.
 func (d drawing) HasServer() bool {
