@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"html/template"
 	"slices"
 	"strconv"
 	"time"
@@ -70,9 +69,6 @@ func (t Recorded) In(language string) Recorded {
 
 // InLanguage returns the picture in a language: en or zh.
 func (t Recorded) InLanguage(language string) Ladder { return t.In(language).Ladder() }
-
-// Inline returns the picture, as Ladder.Inline does.
-func (t Recorded) Inline(id string) (template.HTML, error) { return t.Ladder().Inline(id) }
 
 // Empty reports whether there is nothing to draw.
 func (t Recorded) Empty() bool { return len(t.tasks) == 0 && len(t.spans) == 0 }

@@ -144,7 +144,7 @@ func wellFormed(t *testing.T, name string, svg []byte) {
 
 func inline(t *testing.T, rec history.Recording) string {
 	t.Helper()
-	svg, err := ladder.OfRecording(rec).Inline("x")
+	svg, err := ladder.OfRecording(rec).Ladder().Inline("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestInChinese(t *testing.T) {
 	english := regexp.MustCompile(`[a-z]{2,}`)
 	for _, rec := range []history.Recording{paused(t), killed(t), stepless()} {
 		line := ladder.OfRecording(rec).In("zh")
-		svg, err := line.Inline("x")
+		svg, err := line.Ladder().Inline("x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestOverlapIsMarkedOnBothBars(t *testing.T) {
 // TestFaultAlone draws a fault during which no request took a step.
 func TestFaultAlone(t *testing.T) {
 	alone := ladder.OfRecording(history.Recording{Spans: []history.Span{{What: "kill", Who: "redis-1", From: time.Second, To: 2 * time.Second}}}).In("en")
-	if html, err := alone.Inline("alone"); err != nil || !strings.Contains(string(html), "redis-1: killed") {
+	if html, err := alone.Ladder().Inline("alone"); err != nil || !strings.Contains(string(html), "redis-1: killed") {
 		t.Errorf("%v: %s", err, html)
 	}
 	if lines := alone.Ladder().Lines(); len(lines) != 2 || !strings.HasSuffix(lines[1], "redis-1: killed") {

@@ -45,7 +45,7 @@ func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 	}
 	if !run.Recorded.Empty() {
 		run.Left, run.Cause = run.Recorded.Left(), run.Recorded.Cause()
-		if run.Picture, err = run.Recorded.Inline(id + ".picture"); err != nil {
+		if run.Picture, err = run.Recorded.Ladder().Inline(id + ".picture"); err != nil {
 			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
 		}
 	}
