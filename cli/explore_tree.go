@@ -30,13 +30,12 @@ type pageMove struct {
 	Closes   bool       // from here on, each schedule loses an update
 	Outcome  string
 	Children []*pageMove
-	More     string // what the page leaves out here
-	MoreZH   string
+	More     api.Text // what the page leaves out here
 }
 
 // Body reports whether there is something to open.
 func (m *pageMove) Body() bool {
-	return len(m.Then)+len(m.Children) > 0 || m.Outcome != "" || m.More != ""
+	return len(m.Then)+len(m.Children) > 0 || m.Outcome != "" || m.More != (api.Text{})
 }
 
 // treeOf returns the tree for the page, and a sentence on what it leaves out.
@@ -115,11 +114,10 @@ func (v *treeView) move(t, parent *explore.Tree, depth int) *pageMove {
 	}
 	switch n := len(rest.Children); {
 	case n > 0:
-		m.More = fmt.Sprintf("%d more: %s", n, countsOf(&rest))
-		m.MoreZH = fmt.Sprintf("另有 %d 个步骤", n)
+		m.More = api.Textf("%d more: %s", "另有 %[1]d 个步骤", n, countsOf(&rest))
 	case len(t.Children) == 0 && t.Outcome == "" && t.Schedules > 0:
 		v.cut = true
-		m.More, m.MoreZH = "The schedules go on from here.", "调度从这里继续。"
+		m.More = api.Text{EN: "The schedules go on from here.", ZH: "调度从这里继续。"}
 	}
 	return m
 }
