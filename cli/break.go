@@ -125,7 +125,7 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	}
 	defer bed.Close()
 	watcher := newBreakWatcher(progress)
-	defer watcher.close()
+	defer watcher.bar.Clear()
 	return experiment.Perform(ctx, bed, f.plan, store, watcher)
 }
 

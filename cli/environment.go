@@ -119,10 +119,8 @@ func withSettings(c *cobra.Command, define func(*settings, *pflag.FlagSet), run 
 
 // sendable returns an error for a token that browsers refuse to send in a header.
 func sendable(token string) error {
-	for _, c := range token {
-		if c <= ' ' || c > '~' {
-			return errors.New("the token must have only English letters, digits and signs, without blanks: browsers send no other in a header")
-		}
+	if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return errors.New("the token must have only English letters, digits and signs, without blanks: browsers send no other in a header")
 	}
 	return nil
 }

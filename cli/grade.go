@@ -108,7 +108,7 @@ func (f *gradeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	w := newTrialWatcher(text, progress)
 	g, err := f.exercise.Run(ctx, began, lab, f.lock, w)
-	w.close()
+	w.bar.Clear()
 	if err := errors.Join(err, lab.Close()); err != nil {
 		return err
 	}

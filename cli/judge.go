@@ -147,7 +147,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	_, _ = fmt.Fprintf(text, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	w := newTrialWatcher(text, errOut)
 	v, err := f.judge.Try(ctx, lab, store, w)
-	w.close()
+	w.bar.Clear()
 	ended := lab.Close()
 	if err = errors.Join(err, ctx.Err()); errors.Is(err, load.ErrPlan) {
 		err = &exit{2, err}
@@ -185,6 +185,6 @@ func (w *trialWatcher) Begin(e experiment.Experiment, subjects, nth, of int) {
 }
 
 func (w *trialWatcher) End(_ experiment.Experiment, results []experiment.Result, _ time.Duration) {
-	w.close()
+	w.bar.Clear()
 	w.Results(results)
 }

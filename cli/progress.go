@@ -112,5 +112,3 @@ func (b *breakWatcher) remaining(done int) string {
 	}
 	return fmt.Sprintf("about %v left", (time.Since(b.began) / time.Duration(here) * time.Duration(left)).Round(time.Second))
 }
-
-func (b *breakWatcher) close() { b.bar.Clear() }

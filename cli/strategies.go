@@ -40,9 +40,7 @@ func strategiesCommand() *cobra.Command {
 // printCatalogue wraps the summaries in a terminal, and prints a line for each strategy in a pipe.
 func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang string) {
 	head := func(en, zh string) string { return api.Text{EN: en, ZH: zh}.In(lang) }
-	t := terminal.Table{Columns: []terminal.Column{
-		{Head: head("strategy", "策略")}, {Head: head("works across", "作用范围")}, {Head: head("safe", "正确")}, {Head: head("what it does", "做法")},
-	}}
+	t := terminal.Texts("", head("strategy", "策略"), head("works across", "作用范围"), head("safe", "正确"), head("what it does", "做法"))
 	scopes := map[api.Scope]api.Text{
 		api.ScopeNone: {EN: "nothing", ZH: "无"}, api.ScopeProcess: {EN: "one process", ZH: "一个进程"}, api.ScopeShared: {EN: "all replicas", ZH: "所有副本"},
 	}
