@@ -60,11 +60,14 @@ func (t *questionState) Done() bool { return t.Begun && !t.Running && !t.Stopped
 const maxOutput = 40_000 // bytes of what a question's commands print
 
 func newCoursePage(s *Server) *coursePage {
-	lessons, err := lessonsByLanguage()
-	if err != nil {
-		panic(err) // a test reads the embedded lessons
+	p := &coursePage{s: s, lessons: map[string][]course.Lesson{}, questions: map[string][]*questionState{}, results: map[string]*course.Results{}}
+	for _, lang := range course.Languages() {
+		all, err := course.Lessons(docs.Course, lang)
+		if err != nil {
+			panic(err) // a test reads the embedded lessons
+		}
+		p.lessons[lang] = all
 	}
-	p := &coursePage{s: s, lessons: lessons, questions: map[string][]*questionState{}, results: map[string]*course.Results{}}
 	for i, l := range p.lessons["en"] {
 		p.questions[l.Name] = p.questionsOf(i)
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
@@ -77,18 +80,6 @@ func newCoursePage(s *Server) *coursePage {
 	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
 	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
-}
-
-func lessonsByLanguage() (map[string][]course.Lesson, error) {
-	lessons := map[string][]course.Lesson{}
-	for _, lang := range course.Languages() {
-		all, err := course.Lessons(docs.Course, lang)
-		if err != nil {
-			return nil, err
-		}
-		lessons[lang] = all
-	}
-	return lessons, nil
 }
 
 func (p *coursePage) questionsOf(lesson int) (all []*questionState) {
