@@ -153,7 +153,7 @@ func (p *judgePage) add(line trial.Line) {
 // showReport serves the page with the timelines. It has its own style, and no script.
 func (p *judgePage) showReport(w http.ResponseWriter, r *http.Request) {
 	var text []byte
-	p.s.hub.Send("judge", func() []hub.Message { text = p.report; return nil })
+	p.s.hub.Do(func() { text = p.report })
 	if text == nil {
 		p.s.showProblem(w, r, reject(http.StatusNotFound, "There are no timelines yet: put a lock on trial first.", "还没有时间线：请先检验一把锁。"))
 		return

@@ -213,11 +213,10 @@ type answer struct {
 func (t *primitivesPage) request(streams *streams, v *visitor, a action, query url.Values) {
 	<-streams.ready.Done()
 	begun := time.Now()
-	t.s.hub.Send("primitives", func() []hub.Message {
+	t.s.hub.Do(func() {
 		if v.State == sent { // the time until the streams are open is no wait for the primitive
 			v.Spans[0].from = begun
 		}
-		return nil
 	})
 	var got answer
 	nginx := api.Client{Base: t.s.Lab.Target, HTTP: t.http}
@@ -398,12 +397,11 @@ func (t *primitivesPage) step(e api.StepEvent) {
 	if !strings.HasPrefix(e.Owner, t.prefix) {
 		return
 	}
-	t.s.hub.Send("primitives", func() []hub.Message {
+	t.s.hub.Do(func() {
 		for _, v := range t.visitors {
 			if v.Tag == e.Owner {
 				v.stepped(e.Step, e.Replica, time.Now())
 			}
 		}
-		return nil
 	})
 }

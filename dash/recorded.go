@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"oversell/api"
-	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/lab/stepper"
 	"oversell/view/matrix"
@@ -181,13 +180,12 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 		return v, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard"))
 	}
 	p := hazardView{Experiment: e}
-	b.s.hub.Send("break", func() []hub.Message {
+	b.s.hub.Do(func() {
 		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
 			if x := row.Results[0]; x.Run != nil {
 				p.Results = append(p.Results, hazardResult{resultView: x})
 			}
 		}
-		return nil
 	})
 	for i, x := range p.Results {
 		_, anchor, _ := strings.Cut(fileOf(x.Path()), "#")

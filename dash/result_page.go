@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"oversell/api"
-	"oversell/dash/hub"
 	"oversell/lab/experiment"
 	"oversell/view/matrix"
 )
@@ -64,13 +63,12 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 		}
 	}
 	x.Card, x.Experiment = c, e
-	b.s.hub.Send("break", func() []hub.Message {
+	b.s.hub.Do(func() {
 		x.resultView = b.view(c, e, q.Fenced)
 		if e.Fenced && c.Fenced {
 			other := b.view(c, e, !q.Fenced)
 			x.Other = &other
 		}
-		return nil
 	})
 	// With one named strategy, the experiment can also use this strategy's fencing token.
 	x.Applies = x.AppliesTo && (!q.Fenced || c.Fenced)

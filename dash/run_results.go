@@ -34,9 +34,16 @@ type resultsView struct {
 	Advice api.Text  // from the results of the last run
 }
 
-// table returns what the table of results shows. The hub's mutex must be locked.
+// table returns what the table of results shows, the newest first. The hub's mutex must be locked.
 func (r *runs) table() resultsView {
-	v := resultsView{Rows: r.rows(), Error: r.live.Error}
+	best, most := 1e-9, 1
+	for _, k := range r.results {
+		best, most = max(best, k.Result.ThroughputPerS), max(most, k.Result.LostUpdates)
+	}
+	v := resultsView{Error: r.live.Error}
+	for _, k := range slices.Backward(r.results) {
+		v.Rows = append(v.Rows, row{k, 100 * k.Result.ThroughputPerS / best, 100 * max(0, float64(k.Result.LostUpdates)) / float64(most)})
+	}
 	var last []measure.Result
 	for _, k := range r.results[max(0, len(r.results)-r.live.ended):] {
 		last = append(last, k.Result)
@@ -45,19 +52,6 @@ func (r *runs) table() resultsView {
 		v.Advice = report.Advice(last)
 	}
 	return v
-}
-
-// rows returns the results, the newest first. The hub's mutex must be locked.
-func (r *runs) rows() []row {
-	best, most := 1e-9, 1
-	for _, k := range r.results {
-		best, most = max(best, k.Result.ThroughputPerS), max(most, k.Result.LostUpdates)
-	}
-	rows := make([]row, 0, len(r.results))
-	for _, k := range slices.Backward(r.results) {
-		rows = append(rows, row{k, 100 * k.Result.ThroughputPerS / best, 100 * max(0, float64(k.Result.LostUpdates)) / float64(most)})
-	}
-	return rows
 }
 
 func (r *runs) forget(context.Context, request) error {
@@ -70,13 +64,12 @@ func (r *runs) download(w http.ResponseWriter, req *http.Request) {
 	name, kind, _ := strings.Cut(req.PathValue("file"), ".")
 	var results []measure.Result
 	var histories []history.History
-	r.s.hub.Send("run", func() []hub.Message {
+	r.s.hub.Do(func() {
 		for _, k := range r.results {
 			if name == "all" || strconv.Itoa(k.ID) == name {
 				results, histories = append(results, k.Result), append(histories, k.history)
 			}
 		}
-		return nil
 	})
 	types := map[string]string{"json": "application/json", "csv": "text/csv", "html": "text/html; charset=utf-8"}
 	if types[kind] == "" || len(results) == 0 {

@@ -44,7 +44,7 @@ func newSteps(s *Server) {
 	s.pageWithGroups("/dash/step", "step", bilingual("Step", "单步"), func(r *http.Request, groups []group) any {
 		chosen := r.URL.Query().Get("strategy")
 		if chosen == "" {
-			s.hub.Send("step", func() []hub.Message { chosen = p.scene.Card.ID; return nil })
+			s.hub.Do(func() { chosen = p.scene.Card.ID })
 		}
 		return struct {
 			Groups []group
@@ -77,7 +77,7 @@ func (p *steps) begin(ctx context.Context, req request) error {
 // end ends the open round. It returns when both clients have disconnected.
 func (p *steps) end(ctx context.Context, _ request) error {
 	var open *job
-	p.s.hub.Send("step", func() []hub.Message { open = p.job; return nil })
+	p.s.hub.Do(func() { open = p.job })
 	open.end(ctx)
 	return nil
 }
@@ -92,9 +92,9 @@ func (p *steps) press(_ context.Context, req request) error {
 
 func (p *steps) pass(who stepper.Client) error {
 	err := reject(http.StatusConflict, "No round is open. Start one first.", "没有进行中的一轮。请先开始。")
-	p.s.hub.Send("step", func() []hub.Message {
+	p.s.hub.Do(func() {
 		if p.presses == nil {
-			return nil
+			return
 		}
 		select {
 		case p.presses <- who:
@@ -102,7 +102,6 @@ func (p *steps) pass(who stepper.Client) error {
 		default:
 			err = reject(http.StatusConflict, "The previous step has not finished yet. Press more slowly.", "上一步还没完成，请慢一点。")
 		}
-		return nil
 	})
 	return err
 }

@@ -125,7 +125,7 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	x = strategyView{card: c, Explored: explored(id)}
 	x.Files, x.Others = s.files(c.Code)
 	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
-	s.hub.Send("break", func() []hub.Message { x.Rows = s.breaks.rows([]card{c}, basic, true); return nil })
+	s.hub.Do(func() { x.Rows = s.breaks.rows([]card{c}, basic, true) })
 	return x, nil
 }
 

@@ -77,10 +77,7 @@ func (v *votes) mine(w http.ResponseWriter, r *http.Request) {
 		Score  score `json:"score"`
 	}{}
 	if voter, err := r.Cookie(voterCookie); err == nil {
-		v.s.hub.Send("vote", func() []hub.Message {
-			own.Choice, own.Score = v.by[voter.Value], v.scores[voter.Value]
-			return nil
-		})
+		v.s.hub.Do(func() { own.Choice, own.Score = v.by[voter.Value], v.scores[voter.Value] })
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -136,7 +133,7 @@ func (v *votes) vote(_ context.Context, req request) error {
 		return badRequest("Open the page Vote first, and allow cookies: each phone votes once.", "请先打开投票页并允许 Cookie：每部手机投一票。")
 	}
 	var topic string
-	v.s.hub.Send("vote", func() []hub.Message {
+	v.s.hub.Do(func() {
 		topic = v.open.Topic
 		option, errOption := strconv.Atoi(req.Form.Get("option"))
 		_, known := v.by[voter.Value]
@@ -150,7 +147,6 @@ func (v *votes) vote(_ context.Context, req request) error {
 		default:
 			v.by[voter.Value] = option
 		}
-		return nil
 	})
 	if err == nil {
 		v.show(topic)

@@ -74,6 +74,13 @@ func (h *Hub) Send(name string, change func() []Message) {
 	}
 }
 
+// Do calls do while the mutex is locked, and sends nothing.
+func (h *Hub) Do(do func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	do()
+}
+
 // Listeners returns the number of pages that are connected to a topic.
 func (h *Hub) Listeners(name string) int {
 	h.mu.Lock()
