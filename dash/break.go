@@ -1,7 +1,6 @@
 package dash
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -123,14 +122,14 @@ type breakPage struct {
 
 func (b *breaks) page(r *http.Request, groups []group) any {
 	p := breakPage{Hazards: allHazards(), Groups: groups, Recorded: b.about, Databases: b.databases}
-	b.s.hub.Send("break", func() []hub.Message { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now; return nil })
+	b.s.hub.Do(func() { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now })
 	return p
 }
 
 func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Column) {
-	m, about, err := matrix.ReadMatrix(bytes.NewReader(docs.Matrix))
+	var m matrix.Recorded
 	var databases matrix.Databases
-	if err := errors.Join(err, json.Unmarshal(docs.Databases, &databases)); err != nil {
+	if err := errors.Join(json.Unmarshal(docs.Matrix, &m), json.Unmarshal(docs.Databases, &databases)); err != nil {
 		panic(err) // a test reads the embedded files
 	}
 	verdicts := map[resultKey]matrix.Summary{}
@@ -139,7 +138,7 @@ func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Co
 			verdicts[resultKey{hazard, row.Strategy, row.Fenced}] = s
 		}
 	}
-	return verdicts, about, databases.Columns(m)
+	return verdicts, m.About, databases.Columns(m.Matrix)
 }
 
 // recordedRuns returns the runs of docs/recorded, with their recordings.

@@ -26,7 +26,7 @@ func pairs() []string { return []string{"galera", "two-masters", "stale-read"} }
 // writeCosts prints the length of each compared strategy's code, and the hazards that break it.
 func writeCosts(inChinese bool) func(io.Writer) error {
 	return func(w io.Writer) error {
-		m, _, err := readMatrix(recordedMatrix)
+		m, err := readJSON[matrix.Recorded](recordedMatrix)
 		if err != nil {
 			return err
 		}
@@ -41,8 +41,8 @@ func writeCosts(inChinese bool) func(io.Writer) error {
 			if err != nil {
 				return err
 			}
-			run, broken := harm(m, id, false)
-			fencedRun, fenced := harm(m, id, true)
+			run, broken := harm(m.Matrix, id, false)
+			fencedRun, fenced := harm(m.Matrix, id, true)
 			fmt.Fprintf(out, "| `%s` | %d | %d | %s | %s |\n", id, lines, run, listed(broken, run, inChinese), listed(fenced, fencedRun, inChinese))
 		}
 		return out.Flush()

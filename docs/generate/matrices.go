@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,17 +22,17 @@ const recordedMatrix = "docs/matrix.json"
 
 // recordClaims adds newer's results to docs/matrix.json, in place of older ones of the same claims.
 func recordClaims(_ context.Context, newer string) error {
-	m, about, err := readMatrix(recordedMatrix)
+	m, err := readJSON[matrix.Recorded](recordedMatrix)
 	if err != nil {
 		return err
 	}
-	some, _, err := readMatrix(newer)
+	some, err := readJSON[matrix.Recorded](newer)
 	if err != nil {
 		return err
 	}
-	m.Record(some)
+	m.Record(some.Matrix)
 	slices.SortFunc(m.Rows, func(a, b matrix.Row) int { return rowPosition(a) - rowPosition(b) })
-	return report.WriteFile(recordedMatrix, func(w io.Writer) error { return m.WriteJSON(w, about) })
+	return report.WriteFile(recordedMatrix, func(w io.Writer) error { return m.WriteJSON(w, m.About) })
 }
 
 // rowPosition sorts rows in the order of the catalogue, all rows with a fence after all rows without.
@@ -47,20 +45,12 @@ func rowPosition(r matrix.Row) int {
 	return position
 }
 
-func readMatrix(path string) (m matrix.Matrix, about matrix.About, err error) {
-	recorded, err := os.ReadFile(path) //nolint:gosec // a file of this repository, or the one that was named
-	if err != nil {
-		return m, about, err
-	}
-	return matrix.ReadMatrix(bytes.NewReader(recorded))
-}
-
 func writeMatrix(w io.Writer) error {
-	m, about, err := readMatrix(recordedMatrix)
+	m, err := readJSON[matrix.Recorded](recordedMatrix)
 	if err != nil {
 		return err
 	}
-	return m.WriteMarkdown(w, about)
+	return m.WriteMarkdown(w, m.About)
 }
 
 const recordedDatabases = "docs/databases.json" // of make databases
@@ -85,11 +75,11 @@ func recordDatabases(ctx context.Context, from string) error {
 		return fmt.Errorf("%s has no results: run `make databases` first", from)
 	}
 	slices.SortFunc(all.Servers, func(a, b matrix.Database) int { return strings.Compare(a.Name(), b.Name()) })
-	recorded, _, err := readMatrix(recordedMatrix)
+	recorded, err := readJSON[matrix.Recorded](recordedMatrix)
 	if err != nil {
 		return err
 	}
-	return report.WriteFile(recordedDatabases, func(w io.Writer) error { return all.WriteJSON(w, recorded) })
+	return report.WriteFile(recordedDatabases, func(w io.Writer) error { return all.WriteJSON(w, recorded.Matrix) })
 }
 
 // readDatabase reads the results of one database. It leaves out results of other servers: some
@@ -144,9 +134,9 @@ func writeDatabases(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	recorded, _, err := readMatrix(recordedMatrix)
+	recorded, err := readJSON[matrix.Recorded](recordedMatrix)
 	if err != nil {
 		return err
 	}
-	return all.WriteMarkdown(w, recorded)
+	return all.WriteMarkdown(w, recorded.Matrix)
 }

@@ -3,7 +3,6 @@ package matrix
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -15,15 +14,15 @@ import (
 	"oversell/view/terminal"
 )
 
-// recorded is the content of a file with a matrix.
-type recorded struct {
+// Recorded is the content of a file with a matrix.
+type Recorded struct {
 	About
 	Matrix
 }
 
-// WriteJSON writes the matrix, and the conditions that its verdicts depend on.
+// WriteJSON writes the matrix, and the conditions that its verdicts depend on: a Recorded.
 func (m Matrix) WriteJSON(w io.Writer, about About) error {
-	return report.WriteLines(w, recorded{about, m})
+	return report.WriteLines(w, Recorded{about, m})
 }
 
 // WriteMarkdown writes a table per group of hazards, without empty strategies and hazards.
@@ -83,15 +82,6 @@ func WriteHazards(w io.Writer) error {
 		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
 	}
 	return out.Flush()
-}
-
-// ReadMatrix reads a matrix that WriteJSON has written.
-func ReadMatrix(r io.Reader) (m Matrix, about About, err error) {
-	var in recorded
-	if err := json.NewDecoder(r).Decode(&in); err != nil {
-		return m, about, fmt.Errorf("read the matrix: %w", err)
-	}
-	return in.Matrix, in.About, nil
 }
 
 // markdown returns the verdict, in bold with a claim, and with a number if only some runs failed. It
