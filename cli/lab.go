@@ -145,7 +145,7 @@ func startLab(ctx context.Context, quiet bool, errOut io.Writer, change func(*ri
 		_, _ = fmt.Fprintln(errOut, "starting a lab")
 	}
 	change(&cfg)
-	cfg.OnExit = onExit // also if all settings are others now
+	cfg.OnExit = onExit // also if change has replaced all settings
 	return rig.Start(ctx, cfg)
 }
 
