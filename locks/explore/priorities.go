@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Random is a number of schedules in which random priorities choose each move, where there are too many to run all of them.
@@ -85,37 +85,28 @@ func (p *priorities) choose(moves []move) (chosen int) {
 const probes = 10
 
 // random runs the schedules of the scope's Random, each from the beginning. It gives up at the first error.
-func (s *search) random(ctx context.Context, r executor) {
+func (s *search) random(ctx context.Context, r executor) error {
 	drawn, steps := new(*s.result.Random), 0
 	s.result.Random = drawn
-	once := func(number, falls int) (goes bool) {
+	once := func(number, falls int) error {
 		p := newPriorities(drawn.Seed, number, falls, steps)
 		b := &branch{full: true, pick: p.choose}
-		outcome, finished, err := b.run(r)
-		goes = s.note(b, outcome, finished, err)
+		err := s.runOne(b, r)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		drawn.Steps, drawn.Actors = max(drawn.Steps, len(b.path)), max(drawn.Actors, len(p.of))
-		return goes
+		return err
 	}
-	for number := range min(probes, drawn.Schedules) {
-		if ctx.Err() != nil || !once(number, 0) {
-			return
+	for number := 0; number < min(probes, drawn.Schedules) && ctx.Err() == nil; number++ {
+		if err := once(number, 0); err != nil {
+			return err
 		}
 	}
 	steps = drawn.Steps
-	var next atomic.Int64
-	next.Store(probes)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for {
-				number := int(next.Add(1)) - 1
-				if number >= drawn.Schedules || ctx.Err() != nil || !once(number, drawn.Depth-1) {
-					return
-				}
-			}
-		})
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for number := probes; number < drawn.Schedules && ctx.Err() == nil; number++ {
+		workers.Go(func() error { return once(number, drawn.Depth-1) })
 	}
-	workers.Wait()
+	return workers.Wait()
 }

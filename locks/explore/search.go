@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Scope is a strategy, and how far a search goes.
@@ -62,85 +64,70 @@ func (s *search) run(ctx context.Context) (Result, error) {
 		return Result{Scope: s.result.Scope}, err
 	}
 	if s.result.Random != nil {
-		s.random(ctx, r)
+		err = s.random(ctx, r)
 	} else {
-		s.all(ctx, r)
+		err = s.all(ctx, r)
 	}
-	s.err = cmp.Or(s.err, r.Close())
-	s.result.Complete = s.err == nil && ctx.Err() == nil && s.result.Random == nil
-	return s.result, s.err
+	err = cmp.Or(err, r.Close())
+	s.result.Complete = err == nil && ctx.Err() == nil && s.result.Random == nil
+	return s.result, err
 }
 
 // all runs all schedules, divided into branches.
-func (s *search) all(ctx context.Context, r executor) {
-	s.branches, s.err = divide(ctx, r, s.result.Full)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() { s.work(ctx, r) })
+func (s *search) all(ctx context.Context, r executor) error {
+	branches, err := divide(ctx, r, s.result.Full)
+	if err != nil {
+		return err
 	}
-	workers.Wait()
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for _, b := range branches {
+		workers.Go(func() error {
+			for more := true; more && ctx.Err() == nil; more = b.next() {
+				if err := s.runOne(b, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return workers.Wait()
 }
 
 // search is what the workers share.
 type search struct {
 	progress func(Result)
 
-	mu       sync.Mutex
-	branches []*branch // that no worker has taken yet
-	result   Result
-	first    []int // the choices of result.Shortest
-	err      error
-	tree     *prefixes // nil if nobody asked for it
+	mu     sync.Mutex
+	result Result
+	first  []int     // the choices of result.Shortest
+	tree   *prefixes // nil if nobody asked for it
 }
 
 func newSearch(t Scope, progress func(Result)) *search {
 	return &search{progress: progress, result: Result{Scope: t, Outcomes: map[string]int{}}}
 }
 
-// work explores branches until there is none left.
-func (s *search) work(ctx context.Context, r executor) {
-	for b := s.take(); b != nil; b = s.take() {
-		for more := true; more && ctx.Err() == nil; {
-			outcome, finished, err := b.run(r)
-			more = s.note(b, outcome, finished, err) && b.next()
-		}
+// runOne runs a schedule of a branch, and adds it to the result.
+func (s *search) runOne(b *branch, r executor) error {
+	o, finished, err := b.run(r)
+	if err != nil {
+		return fmt.Errorf("explore %s: %w", s.result.Strategy, err)
 	}
-}
-
-// take returns a branch, or nil if there is none left.
-func (s *search) take() *branch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.branches) == 0 || s.err != nil {
-		return nil
-	}
-	b := s.branches[0]
-	s.branches = s.branches[1:]
-	return b
-}
-
-// note adds a schedule to the result. It returns false if the search has failed.
-func (s *search) note(b *branch, o Ending, finished bool, err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err != nil:
-		s.err = cmp.Or(s.err, fmt.Errorf("explore %s: %w", s.result.Strategy, err))
-	case finished:
+	if finished {
 		s.compare(o, b.path)
 		o.Two = o.Two || b.mayHaveTwoHolders()
 		s.result.add(o)
 		s.tree.add(b.path, o)
-	default:
+	} else {
 		s.result.Redundant++
-	}
-	if s.err != nil {
-		return false
 	}
 	if s.progress != nil {
 		s.progress(s.result)
 	}
-	return true
+	return nil
 }
 
 func (r *Result) add(o Ending) {
