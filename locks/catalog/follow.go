@@ -31,10 +31,7 @@ var scripts = regexp.MustCompile(`(?m)^\t?//go:embed (\S+\.lua)$`)
 // first use. Each Go file is followed by the Lua scripts that it embeds. A method that only another
 // package calls, through an interface, does not count as used.
 func follow(files fs.FS, own string) (names []string, err error) {
-	p, err := parse(files)
-	if err != nil {
-		return nil, err
-	}
+	p := parse(files)
 	if p.files[own] == nil {
 		return nil, fmt.Errorf("there is no file %s", own)
 	}
@@ -58,10 +55,7 @@ func follow(files fs.FS, own string) (names []string, err error) {
 		})
 	}
 	for _, name := range goFiles {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := fs.ReadFile(files, name) // no error: parse has read it
 		names = append(names, name)
 		for _, script := range scripts.FindAllStringSubmatch(string(text), -1) {
 			names = append(names, script[1])
@@ -70,37 +64,29 @@ func follow(files fs.FS, own string) (names []string, err error) {
 	return names, nil
 }
 
-func parse(files fs.FS) (p sourcePackage, err error) {
-	all, err := fs.Glob(files, "*.go")
-	if err != nil {
-		return p, err
-	}
+// parse ignores errors, since the files were compiled with this program.
+func parse(files fs.FS) sourcePackage {
+	all, _ := fs.Glob(files, "*.go")
 	var parsed []*ast.File
 	positions, info := token.NewFileSet(), &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	for _, name := range all {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return p, err
-		}
-		file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			return p, err
-		}
+		text, _ := fs.ReadFile(files, name)
+		file, _ := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
 		parsed = append(parsed, file)
 	}
 	// The imports are not there, so what comes from them has no type.
 	unknown := types.Config{Error: func(error) {}}
 	_, _ = unknown.Check("", positions, parsed, info)
-	p = sourcePackage{map[types.Object]declaration{}, map[string][]declaration{}, info.Uses}
+	p := sourcePackage{map[types.Object]declaration{}, map[string][]declaration{}, info.Uses}
 	for _, file := range parsed {
 		for _, d := range file.Decls {
 			p.add(d, positions.Position(file.Package).Filename, info.Defs)
 		}
 	}
-	return p, nil
+	return p
 }
 
 func (p sourcePackage) add(d ast.Decl, file string, defines map[*ast.Ident]types.Object) {

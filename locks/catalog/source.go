@@ -86,10 +86,7 @@ func sourceOf(family, id string) (files []api.File, err error) {
 		if connects(name) {
 			continue
 		}
-		text, err := fs.ReadFile(from.files, name)
-		if err != nil {
-			return nil, fmt.Errorf("source of %s: %w", id, err)
-		}
+		text, _ := fs.ReadFile(from.files, name) // no error: follow has read it
 		files = append(files, api.File{Name: "locks/" + path.Join(from.folder, name), Text: string(text)})
 	}
 	return files, nil

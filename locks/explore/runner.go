@@ -27,12 +27,11 @@ func newRunner(t Scope) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Scope: t, lock: lock, scale: 1}
+	r := &runner{Scope: t, lock: lock, scripts: redislock.Scripts(), scale: 1}
 	if slices.Contains(lock.Card.Backends, "etcd") {
 		r.scale = slower
 	}
-	r.scripts, err = redislock.Scripts()
-	return r, err
+	return r, nil
 }
 
 // redisServers is the number of independent Redis for redlock. A majority of three is two.

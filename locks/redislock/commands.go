@@ -20,27 +20,21 @@ const maxScript = 40
 // commandHook records the commands of a client, see stock.Commands. It replaces the SHA-1 or the
 // text of a script by the name of its file.
 type commandHook struct {
-	scripts func() (map[string]string, error) // read at the first recorded command
+	scripts func() map[string]string // read at the first recorded command
 }
 
-func newCommandHook() commandHook { return commandHook{sync.OnceValues(Scripts)} }
+func newCommandHook() commandHook { return commandHook{sync.OnceValue(Scripts)} }
 
 // Scripts returns the names of the scripts' files by their SHA1.
-func Scripts() (map[string]string, error) {
+func Scripts() map[string]string {
 	scripts := map[string]string{}
-	names, err := fs.Glob(Source, "*.lua")
-	if err != nil {
-		return nil, fmt.Errorf("list the scripts: %w", err)
-	}
+	names, _ := fs.Glob(Source, "*.lua") // no error: the pattern is good
 	for _, name := range names {
-		text, err := fs.ReadFile(Source, name)
-		if err != nil {
-			return nil, fmt.Errorf("read a script: %w", err)
-		}
+		text, _ := fs.ReadFile(Source, name) // no error: Glob has found it
 		// The scripts of redis-fair have a common first part, which is a file of its own.
 		scripts[SHA1(string(text))], scripts[SHA1(fairHeadLua+string(text))] = name, name
 	}
-	return scripts, nil
+	return scripts
 }
 
 // SHA1 returns the name that Redis gives to a script.
@@ -96,8 +90,8 @@ func (h commandHook) text(cmd redis.Cmder) string {
 }
 
 func (h commandHook) name(sha, unknown string) string {
-	if scripts, err := h.scripts(); err == nil && scripts[sha] != "" {
-		return scripts[sha]
+	if file, ok := h.scripts()[sha]; ok {
+		return file
 	}
 	return stock.Shorten(unknown, maxScript)
 }
