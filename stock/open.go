@@ -47,7 +47,7 @@ func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
-	if err := db.Use(&waiters{}); err != nil {
+	if err := db.Use(newWaiters(conns)); err != nil {
 		return nil, fmt.Errorf("open mysql: %w", err)
 	}
 	return db, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/semaphore"
 	"gorm.io/gorm"
@@ -18,9 +17,13 @@ var ErrNoRoom = errors.New("too many requests are waiting for a lock, and each o
 // DANGER: if waiters used all connections, the holder of the lock could not get a connection for
 // its write. Other strategies, reads and resets could not get one, either.
 type waiters struct {
-	once   sync.Once
 	places *semaphore.Weighted
 	n      int64
+}
+
+func newWaiters(conns int) *waiters {
+	n := max(1, int64(conns)/2)
+	return &waiters{semaphore.NewWeighted(n), n}
 }
 
 const waitersName = "oversell:waiters"
@@ -28,29 +31,13 @@ const waitersName = "oversell:waiters"
 // Name registers waiters as a gorm plugin of a database, so that all its users share one limit.
 func (*waiters) Name() string { return waitersName }
 
-// Initialize does nothing. The first Enter reads the size of the pool, which may change until then.
+// Initialize does nothing.
 func (*waiters) Initialize(*gorm.DB) error { return nil }
 
 // Enter waits until a request may keep a connection while it waits for a lock, or until ctx ends.
-// Call leave when the connection is back in the pool. A pool without a limit accepts all requests.
+// Call leave when the connection is back in the pool. Open has opened db.
 func Enter(ctx context.Context, db *gorm.DB) (leave func(), err error) {
-	r, ok := db.Plugins[waitersName].(*waiters)
-	if !ok {
-		return func() {}, nil
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return nil, fmt.Errorf("mysql pool: %w", err)
-	}
-	r.once.Do(func() {
-		if conns := pool.Stats().MaxOpenConnections; conns > 0 {
-			r.n = max(1, int64(conns)/2)
-			r.places = semaphore.NewWeighted(r.n)
-		}
-	})
-	if r.places == nil {
-		return func() {}, nil
-	}
+	r, _ := db.Plugins[waitersName].(*waiters) // which Open has registered
 	if err := r.places.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("%w: this replica lets at most %d requests wait at a time: %w", ErrNoRoom, r.n, err)
 	}

@@ -85,9 +85,6 @@ func (l *getLock) pin(ctx context.Context, key string) (*pinned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql pool: %w", err)
 	}
-	if pool.Stats().MaxOpenConnections == 1 {
-		return nil, errors.New("the pool has only one connection, which cannot hold a lock and sell; configure at least two")
-	}
 	leave, err := stock.Enter(ctx, l.db)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // not "", the connections go to the proxy at addr instead of to the server.
 func database(t *testing.T, addr string) *gorm.DB {
 	t.Helper()
-	db := connect(t, func(cfg *mysql.Config) { cfg.Addr = cmp.Or(addr, cfg.Addr) })
+	db := connect(t, 8, func(cfg *mysql.Config) { cfg.Addr = cmp.Or(addr, cfg.Addr) })
 	pool, err := db.DB()
 	if err != nil {
 		t.Fatal(err)
@@ -43,17 +43,17 @@ func database(t *testing.T, addr string) *gorm.DB {
 func databaseAt(t *testing.T, jump time.Duration) *gorm.DB {
 	t.Helper()
 	now := strconv.FormatInt(time.Now().Add(jump).Unix(), 10)
-	return connect(t, func(cfg *mysql.Config) { cfg.Params = map[string]string{"timestamp": now} })
+	return connect(t, 8, func(cfg *mysql.Config) { cfg.Params = map[string]string{"timestamp": now} })
 }
 
-func connect(t *testing.T, change func(*mysql.Config)) *gorm.DB {
+func connect(t *testing.T, conns int, change func(*mysql.Config)) *gorm.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(servers.Addresses().MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(cfg)
-	db, err := stock.Open(cfg.FormatDSN(), 8)
+	db, err := stock.Open(cfg.FormatDSN(), conns)
 	if err != nil {
 		t.Fatal(err)
 	}
