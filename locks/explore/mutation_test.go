@@ -191,11 +191,11 @@ func (m mutation) patched(t *testing.T) (overlay string) {
 	return write(t, filepath.Join(dir, "overlay.json"), text)
 }
 
-// build builds the program testdata/search with the patch.
+// build builds these tests with the patch. See scopeEnv.
 func (m mutation) build(t *testing.T) (program string) {
 	program = filepath.Join(t.TempDir(), "search")
-	run(t, absolute(t, "../.."), nil, "go", "build", "-overlay", m.patched(t),
-		"-tags", "nomsgpack", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./locks/explore/testdata/search")
+	run(t, absolute(t, "../.."), nil, "go", "test", "-c", "-overlay", m.patched(t),
+		"-tags", "nomsgpack", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./locks/explore")
 	return program
 }
 
@@ -204,7 +204,7 @@ func (m mutation) search(t *testing.T, program string, scope Scope) (r Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, ".", []string{"OVERSELL_SEARCH_MYSQL=" + scope.MySQL}, program, string(text))
+	out := run(t, ".", []string{scopeEnv + "=" + string(text), mysqlEnv + "=" + scope.MySQL}, program)
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
