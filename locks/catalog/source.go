@@ -25,17 +25,13 @@ func Source(card api.Card) ([]api.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var last string
-	switch {
-	case card.Locker:
-		last = "guard.go"
-	case slices.ContainsFunc(files, func(f api.File) bool { return strings.Contains(f.Text, "locks.InTransaction(") }):
-		last = "transaction.go"
-	default:
-		return files, nil
+	for _, last := range []string{"guard.go", "transaction.go"} {
+		if slices.Contains(Contract(card, files), "locks/"+last) {
+			text, _ := fs.ReadFile(locks.Source, last) // no error: Contract has found it
+			files = append(files, api.File{Name: "locks/" + last, Text: string(text)})
+		}
 	}
-	text, err := fs.ReadFile(locks.Source, last)
-	return append(files, api.File{Name: "locks/" + last, Text: string(text)}), err
+	return files, nil
 }
 
 var function = regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(`)
