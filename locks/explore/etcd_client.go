@@ -71,38 +71,37 @@ func (c *etcdClient) repeat(ctx context.Context, request any, execute func() err
 	}
 }
 
-// commit executes a request of the KV service in a transaction.
-func commit[Answer any](e *etcd, answer *Answer, execute func(*change) (Answer, error)) func() error {
-	return func() (err error) {
+// transact executes a request of the KV service in a transaction. send is ask or repeat.
+func transact[Request, Answer any](
+	ctx context.Context, e *etcd, send func(context.Context, any, func() error) error, r Request, execute func(*change, Request) (Answer, error),
+) (answer Answer, err error) {
+	err = send(ctx, r, func() (err error) {
 		c := change{etcd: e}
-		*answer, err = execute(&c)
+		answer, err = execute(&c, r)
 		c.commit()
 		return err
-	}
+	})
+	return answer, err
 }
 
 // Range returns keys.
-func (c *etcdClient) Range(ctx context.Context, r *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.RangeResponse, err error) {
-	err = c.repeat(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.RangeResponse, error) { return all.get(r) }))
-	return answer, err
+func (c *etcdClient) Range(ctx context.Context, r *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (*etcdserverpb.RangeResponse, error) {
+	return transact(ctx, c.etcd, c.repeat, r, (*change).get)
 }
 
 // Put stores a key.
-func (c *etcdClient) Put(ctx context.Context, r *etcdserverpb.PutRequest, _ ...grpc.CallOption) (answer *etcdserverpb.PutResponse, err error) {
-	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.PutResponse, error) { return all.put(r) }))
-	return answer, err
+func (c *etcdClient) Put(ctx context.Context, r *etcdserverpb.PutRequest, _ ...grpc.CallOption) (*etcdserverpb.PutResponse, error) {
+	return transact(ctx, c.etcd, c.ask, r, (*change).put)
 }
 
 // DeleteRange deletes keys.
-func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (answer *etcdserverpb.DeleteRangeResponse, err error) {
-	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.DeleteRangeResponse, error) { return all.deleteRange(r) }))
-	return answer, err
+func (c *etcdClient) DeleteRange(ctx context.Context, r *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (*etcdserverpb.DeleteRangeResponse, error) {
+	return transact(ctx, c.etcd, c.ask, r, (*change).deleteRange)
 }
 
 // Txn executes a transaction.
-func (c *etcdClient) Txn(ctx context.Context, r *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (answer *etcdserverpb.TxnResponse, err error) {
-	err = c.ask(ctx, r, commit(c.etcd, &answer, func(all *change) (*etcdserverpb.TxnResponse, error) { return all.transact(r) }))
-	return answer, err
+func (c *etcdClient) Txn(ctx context.Context, r *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (*etcdserverpb.TxnResponse, error) {
+	return transact(ctx, c.etcd, c.ask, r, (*change).transact)
 }
 
 // LeaseGrant creates a lease.
