@@ -30,7 +30,6 @@ type etcd struct {
 
 // etcdLease is a lease. The server revokes it after ttl without a keep-alive.
 type etcdLease struct {
-	id     int64
 	client int
 	ttl    int64 // in seconds
 	ends   time.Time
@@ -247,7 +246,7 @@ func (e *etcd) grant(client int, r *etcdserverpb.LeaseGrantRequest) (*etcdserver
 	e.granted[client]++
 	id := int64(0xa+client)<<8 + e.granted[client]
 	e.touchLease(id, true)
-	l := &etcdLease{id: id, client: client, ttl: max(r.TTL, e.minTTL)}
+	l := &etcdLease{client: client, ttl: max(r.TTL, e.minTTL)}
 	l.renew()
 	e.leases[id] = l
 	return &etcdserverpb.LeaseGrantResponse{Header: e.header(e.revision), ID: id, TTL: l.ttl}, nil
@@ -281,26 +280,22 @@ func (e *etcd) revoke(id int64) (*etcdserverpb.LeaseRevokeResponse, error) {
 
 // expire revokes the leases that no keep-alive has prolonged in time.
 func (e *etcd) expire(now time.Time) {
-	for _, l := range e.list() {
-		if !now.Before(l.ends) {
-			_, _ = e.revoke(l.id)
+	for _, id := range slices.Sorted(maps.Keys(e.leases)) {
+		if !now.Before(e.leases[id].ends) {
+			_, _ = e.revoke(id)
 		}
 	}
 }
 
-// list returns the leases in the order of their ids, which is that of their clients.
-func (e *etcd) list() []*etcdLease {
-	return slices.SortedFunc(maps.Values(e.leases), func(a, b *etcdLease) int { return cmp.Compare(a.id, b.id) })
-}
-
 // expiries returns the leases whose end is a fault. The end of a lease of a client that has bought changes
-// nothing for the others.
+// nothing for the others. The order of the ids is that of the clients.
 func (e *etcd) expiries() (all []move) {
-	for _, l := range e.list() {
-		if client := e.w.clients[l.client]; client.done && !client.crashed {
+	for _, id := range slices.Sorted(maps.Keys(e.leases)) {
+		owner := e.leases[id].client
+		if client := e.w.clients[owner]; client.done && !client.crashed {
 			continue
 		}
-		all = append(all, expiry(l.client, "etcd", fmt.Sprintf("%x", l.id), func() { _, _ = e.revoke(l.id) }))
+		all = append(all, expiry(owner, "etcd", fmt.Sprintf("%x", id), func() { _, _ = e.revoke(id) }))
 	}
 	return all
 }

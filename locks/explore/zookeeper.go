@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -149,7 +148,7 @@ func (e *ensemble) connect(l *link, timeout time.Duration, id int64) {
 	switch {
 	case id == 0:
 		e.opened[l.client]++
-		s = &session{id: e.opened[l.client]<<8 + int64(l.client) + 1, client: l.client, timeout: timeout}
+		s = &session{id: int64(l.client+1)<<8 + e.opened[l.client], client: l.client, timeout: timeout}
 		e.sessions[s.id] = s
 	case s == nil: // it has expired
 		l.send(connected(0, 0))
@@ -292,9 +291,9 @@ func (e *ensemble) setWatches(l *link, o operation) {
 
 // expire ends the sessions that have sent nothing for their time-out.
 func (e *ensemble) expire(now time.Time) {
-	for _, s := range e.inOrder() {
-		if now.Sub(s.last) >= s.timeout {
-			e.endSession(s.id)
+	for _, id := range slices.Sorted(maps.Keys(e.sessions)) {
+		if s := e.sessions[id]; now.Sub(s.last) >= s.timeout {
+			e.endSession(id)
 		}
 	}
 }
@@ -319,18 +318,14 @@ func (e *ensemble) deleteSession(id int64) {
 }
 
 // expiries returns the sessions whose end has an effect: a client that has ended needs none, unless its
-// node is still there. A crashed client may still run, and end at any moment.
+// node is still there. A crashed client may still run, and end at any moment. The order of the ids is that of the clients.
 func (e *ensemble) expiries() (all []move) {
-	for _, s := range e.inOrder() {
-		if client := e.w.clients[s.client]; client.done && !client.crashed && len(e.owned(s.id)) == 0 {
+	for _, id := range slices.Sorted(maps.Keys(e.sessions)) {
+		owner := e.sessions[id].client
+		if client := e.w.clients[owner]; client.done && !client.crashed && len(e.owned(id)) == 0 {
 			continue
 		}
-		all = append(all, expiry(s.client, "zookeeper", "", func() { e.endSession(s.id) }))
+		all = append(all, expiry(owner, "zookeeper", "", func() { e.endSession(id) }))
 	}
 	return all
-}
-
-// inOrder returns the sessions in the order of their clients.
-func (e *ensemble) inOrder() []*session {
-	return slices.SortedFunc(maps.Values(e.sessions), func(a, b *session) int { return cmp.Or(a.client-b.client, cmp.Compare(a.id, b.id)) })
 }
