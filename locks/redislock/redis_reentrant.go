@@ -78,12 +78,6 @@ func (*redisReentrant) Card() api.Card {
 			ZH: "不要用于生产环境：没有续期，慢的持有者会和下一个同时写入。请改用同样可重入的 `redis`。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting},
-		Breaks: []api.Break{
-			{Hazard: api.LostReply, Why: api.Text{
-				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
-				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
-			}},
-		},
 		Tutorial: []api.Figure{{Throughput: 47.7, MedianMS: 32, Remaining: 0}},
-	}, api.Overrun, api.Cutoff, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
+	}, api.LostReply, api.Overrun, api.Cutoff, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

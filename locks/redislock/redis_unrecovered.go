@@ -77,10 +77,6 @@ func (*redisUnrecovered) Card() api.Card {
 				EN: "A renewal whose answer is lost counts as failed, and is the last one, although Redis has carried it out.",
 				ZH: "续期的应答丢了就算出错，以后不再续期，其实 Redis 已经续过。",
 			}},
-			{Hazard: api.LostReply, Why: api.Text{
-				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
-				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
-			}},
 		},
-	}, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
+	}, api.LostReply, api.Pause, api.Polling, api.Failover, api.ClockJump, api.Operator, api.Starved)
 }

@@ -52,12 +52,6 @@ func (*redisWatchdog) Card() api.Card {
 			ZH: "不要用于生产环境：等待者要轮询，加锁的应答一丢，锁就白占一个租期。请改用还带栅栏号的 `redis`。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.ForeignUnlock, api.Nesting, api.Cutoff, api.Overrun, api.Operator, api.Starved, api.RenewalReply},
-		Breaks: []api.Break{
-			{Hazard: api.LostReply, Why: api.Text{
-				EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
-				ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
-			}},
-		},
 		Tutorial: []api.Figure{}, // the tutorial measured redis-reentrant
-	}, api.Pause, api.Polling, api.Failover, api.ClockJump)
+	}, api.LostReply, api.Pause, api.Polling, api.Failover, api.ClockJump)
 }

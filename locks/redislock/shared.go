@@ -55,6 +55,10 @@ func usual(hazard api.Hazard, fenced bool) api.Text {
 			EN: "Every waiter sends a request to Redis every 50 to 100 ms; a release sends no message.",
 			ZH: "每个等待者每 50 到 100 毫秒向 Redis 请求一次，释放时没有通知。",
 		},
+		api.LostReply: { // of the locks that count in a hash
+			EN: "An acquisition whose answer is lost leaves the count one too high: the lock stays until its lease ends.",
+			ZH: "加锁的应答丢了，次数就多了一，锁要等到租期结束才空。",
+		},
 		api.ForeignUnlock: {
 			EN: "A holder whose lease has expired deletes the key, even if another holds it by now.",
 			ZH: "超过租期的持有者照样 DEL，删掉的是下一个持有者的锁。",
