@@ -35,9 +35,8 @@ type program struct {
 	ready chan struct{} // closed when hello is set
 	hello Hello
 
-	// These channels are closed when its last line was read, when err is set, and when the process has
-	// ended as well.
-	drained, ended, gone chan struct{}
+	// These channels are closed when err is set, and when the process has ended as well.
+	ended, gone chan struct{}
 
 	writing sync.Mutex
 
@@ -62,12 +61,10 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 		return nil, fmt.Errorf("start the adapter: %w", err)
 	}
 	p := &program{
-		Process: running, ready: make(chan struct{}),
-		drained: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
+		Process: running, ready: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
 		calls: map[int64]*call{}, held: map[int64]*call{},
 	}
-	go p.wait()
-	go p.read()
+	go p.follow()
 	timeout := time.NewTimer(helloTimeout)
 	defer timeout.Stop()
 	select {
@@ -85,10 +82,10 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 	return nil, fmt.Errorf("start the adapter: %w", err)
 }
 
-// wait waits until the process has ended and its last line was read.
-func (p *program) wait() {
+// follow reads the lines of the program, and then waits for the end of the process.
+func (p *program) follow() {
+	p.read()
 	<-p.Exited()
-	<-p.drained
 	status := "exit status 0"
 	if err := p.Err(); err != nil {
 		status = err.Error()
@@ -99,7 +96,6 @@ func (p *program) wait() {
 
 // read reads the lines of the program until the first one that is wrong.
 func (p *program) read() {
-	defer close(p.drained)
 	defer func() { _ = p.Out.Close() }()
 	lines := bufio.NewScanner(p.Out)
 	lines.Buffer(nil, maxLine)
@@ -114,12 +110,12 @@ func (p *program) read() {
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		p.fail(fmt.Errorf("line %d of the program is longer than %d bytes", n+1, maxLine))
-	case errors.Is(err, os.ErrDeadlineExceeded): // wait names the status
+	case errors.Is(err, os.ErrDeadlineExceeded): // follow names the status
 	case err != nil:
 		p.fail(fmt.Errorf("read line %d of the program: %w", n+1, err))
 	default:
 		select {
-		case <-p.Exited(): // wait names the status
+		case <-p.Exited(): // follow names the status
 		case <-p.ended:
 		case <-time.After(statusTimeout):
 			p.fail(errors.New("the program has closed its standard output, but it still runs"))
@@ -208,7 +204,7 @@ func (p *program) write(r Request) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = fmt.Errorf("the program did not read its standard input for %v", writeTimeout)
 		} else {
-			select { // wait names the status of a process that has ended
+			select { // follow names the status of a process that has ended
 			case <-p.ended:
 			case <-time.After(statusTimeout):
 			}

@@ -47,7 +47,6 @@ type served struct {
 	cancel  context.CancelFunc
 	proceed chan struct{} // continue was received
 	lock    *locks.Lock   // nil until the grant
-	forget  func() bool   // ends the report of a loss
 }
 
 func (s *server) read(ctx context.Context, in io.Reader) error {
@@ -155,9 +154,6 @@ func (s *server) acquire(ctx context.Context, u *served) {
 	if err != nil {
 		s.forget(u.ID)
 		a := failure(err)
-		if errors.Is(err, locks.ErrNotAcquired) {
-			a = Answer{Answer: notAcquired}
-		}
 		a.ID = u.ID
 		s.answer(a)
 		return
@@ -168,19 +164,23 @@ func (s *server) acquire(ctx context.Context, u *served) {
 	s.mu.Unlock()
 	s.answer(Answer{ID: u.ID, Answer: granted, Fence: h.Fence()})
 	// After the answer: no line about a lock may come before its grant.
-	forget := context.AfterFunc(h.Context(), func() {
+	context.AfterFunc(h.Context(), func() {
 		if cause := context.Cause(h.Context()); errors.Is(cause, locks.ErrLost) {
 			s.answer(Answer{ID: u.ID, Answer: lost, Why: cause.Error()})
 		}
 	})
-	s.mu.Lock()
-	u.forget = forget
-	s.mu.Unlock()
 }
 
 func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
+// failure returns the answer to a request that has failed with err.
 func failure(err error) Answer {
+	switch {
+	case errors.Is(err, locks.ErrNotAcquired):
+		return Answer{Answer: notAcquired}
+	case errors.Is(err, locks.ErrNotHeld), errors.Is(err, locks.ErrLost):
+		return Answer{Answer: notHeld}
+	}
 	a := Answer{Answer: failed, Why: err.Error()}
 	if away := (*stock.Unavailable)(nil); errors.As(err, &away) {
 		a.Backend, a.Why = away.Backend, away.Err.Error()
@@ -211,23 +211,16 @@ func (s *server) use(ctx context.Context, u *served) Answer {
 		return Answer{Answer: held}
 	case doAdvance:
 		if err := h.AdvanceFence(ctx, u.Floor); err != nil {
-			return notHeldOr(err, failure(err))
+			return failure(err)
 		}
 		return Answer{Answer: advanced, Fence: h.Fence()}
 	}
 	err := h.Release(ctx)
 	s.forget(u.Of)
 	if err != nil {
-		return notHeldOr(err, failure(err))
+		return failure(err)
 	}
 	return Answer{Answer: released}
-}
-
-func notHeldOr(err error, otherwise Answer) Answer {
-	if errors.Is(err, locks.ErrNotHeld) || errors.Is(err, locks.ErrLost) {
-		return Answer{Answer: notHeld}
-	}
-	return otherwise
 }
 
 func (s *server) clear(ctx context.Context, key string) Answer {
@@ -244,9 +237,6 @@ func (s *server) releaseAll(ctx context.Context) error {
 	var all []*locks.Lock
 	for _, u := range s.uses {
 		if u.lock != nil {
-			if u.forget != nil {
-				u.forget()
-			}
 			all = append(all, u.lock)
 		}
 	}
