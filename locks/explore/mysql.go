@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -75,11 +76,10 @@ type mysqlExecutor struct {
 	// Schedules of different products change different rows, but they could wait for each other for a
 	// moment, in an index or for a gap in it. That would look like a wait for a lock.
 	executing sync.Mutex
-	asked     time.Time // when readersThatWait has last read the table; executing protects it
+	asked     time.Time        // when readersThatWait has last read the table; executing protects it
+	all       []*mysqlSchedule // executing protects it
 
-	mu   sync.Mutex
-	free []*mysqlSchedule // between two schedules, with their connections
-	all  []*mysqlSchedule
+	free chan *mysqlSchedule // between two schedules, with their connections
 }
 
 func openMySQL(t Scope) (*mysqlExecutor, error) {
@@ -99,7 +99,10 @@ func openMySQL(t Scope) (*mysqlExecutor, error) {
 		return nil, err
 	}
 	lock, _ := t.find() // SupportsOnMySQL has found it
-	x := &mysqlExecutor{Scope: t, lock: lock, connector: connector, admin: sql.OpenDB(admin)}
+	x := &mysqlExecutor{
+		Scope: t, lock: lock, connector: connector, admin: sql.OpenDB(admin),
+		free: make(chan *mysqlSchedule, runtime.GOMAXPROCS(0)),
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
 	if _, err := x.waitForRows(ctx); err != nil {
@@ -122,28 +125,19 @@ func (x *mysqlExecutor) run(choose func([]move) int) (o Ending, complete bool, e
 		return o, false, err
 	}
 	if o, complete, err = s.run(choose); err == nil { // else a client may still run
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.free = append(x.free, s)
+		x.free <- s
 	}
 	return o, complete, err
 }
 
 // take returns a schedule that nobody uses, or a new one, with a product of its own.
 func (x *mysqlExecutor) take() (*mysqlSchedule, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if n := len(x.free); n > 0 {
-		s := x.free[n-1]
-		x.free = x.free[:n-1]
+	select {
+	case s := <-x.free:
 		return s, nil
+	default:
+		return x.newSchedule()
 	}
-	s, err := x.newSchedule()
-	if err != nil {
-		return nil, err
-	}
-	x.all = append(x.all, s)
-	return s, nil
 }
 
 // reset deletes what the strategies store for a product outside of its row of db_stock, and executes

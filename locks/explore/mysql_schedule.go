@@ -69,6 +69,7 @@ func (x *mysqlExecutor) newSchedule() (*mysqlSchedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("explore: add a product: %w", err)
 	}
+	x.all = append(x.all, s)
 	return s, nil
 }
 
