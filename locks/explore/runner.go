@@ -23,10 +23,10 @@ type runner struct {
 }
 
 func newRunner(t Scope) (*runner, error) {
-	lock, err := t.supported()
-	if err != nil {
+	if err := t.Supported(); err != nil {
 		return nil, err
 	}
+	lock, _ := t.find() // Supported has found it
 	r := &runner{Scope: t, lock: lock, scripts: redislock.Scripts(), scale: 1}
 	if slices.Contains(lock.Card.Backends, "etcd") {
 		r.scale = slower
@@ -74,26 +74,21 @@ func (r *runner) servers() int {
 
 // Supported returns an error if the explorer has no servers for the lock, or the lock has no fence.
 func (t Scope) Supported() error {
-	_, err := t.supported()
-	return err
-}
-
-func (t Scope) supported() (Lock, error) {
 	lock, err := t.find()
 	card := lock.Card
 	switch {
 	case err != nil:
-		return lock, err
+		return err
 	case card.Unrepeatable:
-		return lock, fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", card.ID)
+		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", card.ID)
 	case slices.Contains(card.Protects, api.WriteBehind): // that needs tables in MySQL beside the stock in Redis
-		return lock, fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", card.ID)
+		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", card.ID)
 	case t.Bounds.Fenced && !card.Fenced:
-		return lock, fmt.Errorf("explore: %s has no fencing token", card.ID)
+		return fmt.Errorf("explore: %s has no fencing token", card.ID)
 	case t.Lock != nil && t.MySQL != "":
-		return lock, fmt.Errorf("explore: %s runs in memory only", card.ID)
+		return fmt.Errorf("explore: %s runs in memory only", card.ID)
 	}
-	return lock, nil
+	return nil
 }
 
 // find returns the lock of a scope, or the strategy of the catalogue.
