@@ -134,10 +134,7 @@ func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, 
 			return 0, fmt.Errorf("read how often redis executed FLUSHALL or FLUSHDB: %w", err)
 		}
 		for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
-			n, err := strconv.ParseInt(found[1], 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", found[0], err)
-			}
+			n, _ := strconv.ParseInt(found[1], 10, 64) // no error: digits
 			sum += n
 		}
 	}
