@@ -22,6 +22,9 @@ func parse(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	switch {
 	case err == nil:
+		if cfg.Params == nil {
+			cfg.Params = map[string]string{}
+		}
 		return cfg, nil
 	case strings.HasPrefix(err.Error(), "invalid DSN:"): // a constant text
 		return nil, fmt.Errorf("mysql address: %w; %w", err, errDSN)

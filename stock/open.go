@@ -68,9 +68,6 @@ func WithLockWait(dsn string, d time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
-	}
 	cfg.Params[lockWait] = strconv.Itoa(int(d.Seconds()))
 	cfg.ReadTimeout, cfg.WriteTimeout = d+5*time.Second, 10*time.Second
 	return cfg.FormatDSN(), nil
@@ -103,9 +100,6 @@ func Connector(dsn string) (driver.Connector, error) {
 	}
 	if cfg.ReadTimeout == 0 { // for a server that hangs; lockWait limits the wait for a row
 		cfg.ReadTimeout, cfg.WriteTimeout = 10*time.Second, 10*time.Second
-	}
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
 	}
 	maps.Copy(cfg.Params, reliedOn)
 	// By default, InnoDB keeps a statement in a row's queue for 2 s, even if its client has gone. A
