@@ -302,18 +302,13 @@ func (e *etcd) expiries() (all []move) {
 
 // etcdWatch is a watch. Its events reach the client in the order of their revisions.
 type etcdWatch struct {
+	news
 	client   int
 	key, end []byte
 	from     int64 // revision
 	noPut    bool
 	pending  []*mvccpb.Event
 	broken   bool
-	changed  chan struct{} // closed and replaced at each change
-}
-
-func (w *etcdWatch) change() {
-	close(w.changed)
-	w.changed = make(chan struct{})
 }
 
 // notify adds the events that the client watches. It returns false if there is none.

@@ -148,7 +148,7 @@ func (*keepAlive) CloseSend() error { return nil }
 func (c *etcdClient) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, options...)
 	w := &etcdWatch{
-		client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(), changed: make(chan struct{}),
+		news: newNews(), client: c.client, key: op.KeyBytes(), end: op.RangeBytes(), from: op.Rev(),
 		noPut: reflect.ValueOf(op).FieldByName("filterPut").Bool(), // which clientv3 does not export
 	}
 	events := make(chan clientv3.WatchResponse)

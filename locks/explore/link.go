@@ -18,6 +18,7 @@ type peer interface {
 // link is a connection of a client with a server. What the client sends waits in the network until
 // the schedule delivers it. What the server sends arrives at once, unless the client is paused.
 type link struct {
+	news
 	w          *world
 	client     int
 	peer       peer
@@ -28,14 +29,7 @@ type link struct {
 	subscribed bool
 	mute       bool // no answer reaches the client any more
 	broken     bool
-	ended      bool          // the server sends nothing more
-	changed    chan struct{} // closed and replaced at each change
-}
-
-// The caller must hold the lock of the world.
-func (l *link) change() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	ended      bool // the server sends nothing more
 }
 
 func (l *link) breakNow() {

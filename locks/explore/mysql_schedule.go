@@ -25,10 +25,10 @@ type mysqlSchedule struct {
 	counter locks.StockHolder // nil if the row has the whole stock
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at each change of a client
-	running bool          // statements wait for their delivery
-	effect  effect        // of the move that is performed
-	writes  [][]string    // the tables of each write
+	news               // of the clients
+	running bool       // statements wait for their delivery
+	effect  effect     // of the move that is performed
+	writes  [][]string // the tables of each write
 	two     bool
 	failed  error // of the move that is performed
 }
@@ -51,7 +51,7 @@ type mysqlClient struct {
 func (x *mysqlExecutor) newSchedule() (*mysqlSchedule, error) {
 	x.executing.Lock()
 	defer x.executing.Unlock()
-	s := &mysqlSchedule{mysqlExecutor: x, changed: make(chan struct{})}
+	s := &mysqlSchedule{mysqlExecutor: x, news: newNews()}
 	for i := range x.Bounds.Clients {
 		c := &mysqlClient{mysqlSchedule: s, index: i}
 		db, err := stock.OpenOn(gatedConnector{x.connector, c}, 10)
@@ -158,12 +158,6 @@ func (s *mysqlSchedule) step(c *mysqlClient, step api.Step) {
 // touch notes that the move reads or writes data. The caller must hold mu.
 func (s *mysqlSchedule) touch(data string, writes bool) {
 	s.effect.data = append(s.effect.data, access{to: data, writes: writes})
-}
-
-// change wakes up what waits for a change of a client. The caller must hold mu.
-func (s *mysqlSchedule) change() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // moves lists the statements that can be delivered. The caller must hold mu.

@@ -48,7 +48,7 @@ func (w *world) openRedis(client int, s *server) (redis.UniversalClient, error) 
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 		}
 		w.touch(s.name+" connections", false)
-		l := &link{w: w, client: client, peer: s, changed: make(chan struct{})}
+		l := &link{news: newNews(), w: w, client: client, peer: s}
 		w.links = append(w.links, l)
 		s.mini.Server().ServeConn(serverEnd{link: l})
 		return &clientEnd{link: l}, nil

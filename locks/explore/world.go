@@ -29,6 +29,16 @@ type world struct {
 	over     bool     // the schedule has ended: the network delivers everything at once
 }
 
+// news wakes up those who wait for the next change. The lock of its owner protects it.
+type news struct{ changed chan struct{} } // closed and replaced at each change
+
+func newNews() news { return news{make(chan struct{})} }
+
+func (n *news) change() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
 // client is a process of its own, which buys one piece.
 type client struct {
 	sale    func() // nil once it has begun

@@ -61,7 +61,7 @@ func (e *ensemble) dial(client int) (net.Conn, error) {
 	if e.w.dead(client) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errCrashed}
 	}
-	l := &link{w: e.w, client: client, peer: e, changed: make(chan struct{})}
+	l := &link{news: newNews(), w: e.w, client: client, peer: e}
 	e.w.links = append(e.w.links, l)
 	return &clientEnd{link: l}, nil
 }
