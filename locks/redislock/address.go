@@ -20,8 +20,9 @@ func parse(address string) (*redis.UniversalOptions, error) {
 	if !ok {
 		return nil, errors.New("it must begin with redis://, rediss://, redis-sentinel:// or redis-cluster://")
 	}
-	// net/url accepts one host only, so it gets the first one.
-	authority, path, query := split(rest)
+	// A password may contain a slash only as %2F, so the first slash ends the hosts.
+	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, _ := strings.Cut(rest, "/")
 	// The rest of the password would be taken for a database or a parameter, which errors name.
 	if strings.Contains(path, "@") || strings.Contains(query, "@") && !strings.Contains(query, "sentinel=") {
 		return nil, errors.New("the password has a special character: write / as %2F, ? as %3F, # as %23 and % as %25")
@@ -37,9 +38,9 @@ func parse(address string) (*redis.UniversalOptions, error) {
 	if len(all) > 1 && kind == "" {
 		return nil, errors.New("several hosts need redis-sentinel:// or redis-cluster://")
 	}
-	u, err := url.Parse("redis://" + user + all[0] + "/")
+	u, err := url.Parse("redis://" + user + all[0] + "/") // which accepts one host only
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, errors.Unwrap(err) // without the address, which may contain a password
 	}
 	o := &redis.UniversalOptions{Username: u.User.Username(), IsClusterMode: kind == "cluster"}
 	o.Password, _ = u.User.Password()
@@ -66,13 +67,6 @@ func kindOf(scheme string) (kind string, secure, ok bool) {
 	base, kind, _ := strings.Cut(scheme, "-")
 	known := kind == "" && !strings.HasSuffix(scheme, "-") || kind == "sentinel" || kind == "cluster"
 	return kind, base == "rediss", known && (base == "redis" || base == "rediss")
-}
-
-func split(rest string) (authority, path, query string) {
-	rest, query, _ = strings.Cut(rest, "?")
-	// A password may contain a slash only as %2F, so the first slash ends the hosts.
-	authority, path, _ = strings.Cut(rest, "/")
-	return authority, path, query
 }
 
 func parsePath(o *redis.UniversalOptions, kind, path string) (err error) {
@@ -149,13 +143,4 @@ func tlsConfig(files map[string]string) (*tls.Config, error) {
 	}
 	c.Certificates = []tls.Certificate{own}
 	return c, nil
-}
-
-// withoutURL removes the address, which may contain a password, from an error of net/url.
-func withoutURL(err error) error {
-	var broken *url.Error
-	if errors.As(err, &broken) {
-		return broken.Err
-	}
-	return err
 }
