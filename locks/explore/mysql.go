@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -10,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"gorm.io/gorm"
+
 	"oversell/api"
+	"oversell/locks/catalog"
 	"oversell/stock"
 )
 
@@ -70,7 +72,7 @@ type mysqlExecutor struct {
 	Scope
 	lock      Lock
 	connector driver.Connector
-	admin     *sql.DB // resets the rows, and asks the server which statements wait
+	admin     *gorm.DB // resets the rows, and asks the server which statements wait
 
 	// executing protects the server: statements of two schedules are never executed at the same time.
 	// Schedules of different products change different rows, but they could wait for each other for a
@@ -94,13 +96,13 @@ func openMySQL(t Scope) (*mysqlExecutor, error) {
 	if err != nil {
 		return nil, err
 	}
-	admin, err := stock.Connector(t.MySQL) // it must not wait for an hour
+	admin, err := stock.Open(t.MySQL, 2+runtime.GOMAXPROCS(0)) // it must not wait for an hour
 	if err != nil {
 		return nil, err
 	}
 	lock, _ := t.find() // SupportsOnMySQL has found it
 	x := &mysqlExecutor{
-		Scope: t, lock: lock, connector: connector, admin: sql.OpenDB(admin),
+		Scope: t, lock: lock, connector: connector, admin: admin,
 		free: make(chan *mysqlSchedule, runtime.GOMAXPROCS(0)),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
@@ -116,7 +118,8 @@ func (x *mysqlExecutor) Close() (err error) {
 	for _, s := range x.all {
 		err = errors.Join(err, s.close())
 	}
-	return errors.Join(err, x.admin.Close())
+	catalog.Backends{DB: x.admin}.Close()
+	return err
 }
 
 func (x *mysqlExecutor) run(choose func([]move) int) (o Ending, complete bool, err error) {
@@ -162,7 +165,7 @@ func (x *mysqlExecutor) reset(product int64, last string) error {
 		{"DELETE r FROM db_reservations r FORCE INDEX (expiry) WHERE r.product = ?", product},
 		{last, product},
 	} {
-		if _, err := x.admin.ExecContext(ctx, s.query, s.arg); err != nil {
+		if err := x.admin.WithContext(ctx).Exec(s.query, s.arg).Error; err != nil {
 			return fmt.Errorf("explore: reset the product: %w", err)
 		}
 	}

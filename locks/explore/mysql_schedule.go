@@ -62,13 +62,11 @@ func (x *mysqlExecutor) newSchedule() (*mysqlSchedule, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
-	added, err := x.admin.ExecContext(ctx, "INSERT INTO db_stock (product_code, stock_code, count) VALUES ('explore', '001', 0)")
-	if err == nil {
-		s.product, err = added.LastInsertId()
-	}
-	if err != nil {
+	item := stock.Item{ProductCode: "explore", StockCode: "001"}
+	if err := x.admin.WithContext(ctx).Create(&item).Error; err != nil {
 		return nil, fmt.Errorf("explore: add a product: %w", err)
 	}
+	s.product = item.ID
 	x.all = append(x.all, s)
 	return s, nil
 }
@@ -222,7 +220,7 @@ func (s *mysqlSchedule) outcome() (o Ending, err error) {
 	if s.counter != nil {
 		o.Left, err = s.counter.Count(ctx, s.product)
 	} else {
-		err = s.admin.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", s.product).Scan(&o.Left)
+		err = s.admin.WithContext(ctx).Raw("SELECT count FROM db_stock WHERE id = ?", s.product).Row().Scan(&o.Left)
 	}
 	return o, err
 }

@@ -250,7 +250,7 @@ var connectionOf = regexp.MustCompile(`(?m)^(?:MySQL|MariaDB) thread id (\d+)`)
 // (MariaDB has no performance_schema.data_lock_waits, and the lab has no performance schema at all.)
 func (x *mysqlExecutor) waitForRows(ctx context.Context) (connections []uint64, err error) {
 	var kind, name, report string
-	if err := x.admin.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &report); err != nil {
+	if err := x.admin.WithContext(ctx).Raw("SHOW ENGINE INNODB STATUS").Row().Scan(&kind, &name, &report); err != nil {
 		return nil, fmt.Errorf("explore: ask MySQL which statements wait for a lock, which needs the privilege PROCESS: %w", err)
 	}
 	return parseWaits(report)
@@ -268,19 +268,11 @@ func (x *mysqlExecutor) readersThatWait(ctx context.Context) (connections []uint
 		return nil, nil
 	}
 	defer func() { x.asked = time.Now() }()
-	rows, err := x.admin.QueryContext(ctx, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
-	if err != nil {
+	const query = "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+	if err := x.admin.WithContext(ctx).Raw(query).Scan(&connections).Error; err != nil {
 		return nil, fmt.Errorf("explore: ask MySQL which transactions wait for a lock: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id uint64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		connections = append(connections, id)
-	}
-	return connections, rows.Err()
+	return connections, nil
 }
 
 func parseWaits(report string) (connections []uint64, err error) {
@@ -309,8 +301,8 @@ type namedLock struct {
 // waitsForName asks for the state of the connection, and who has the lock: a connection that was granted
 // the lock keeps its state for a moment.
 func (x *mysqlExecutor) waitsForName(ctx context.Context, s *statement) (waits bool, err error) {
-	err = x.admin.QueryRowContext(ctx, "SELECT COALESCE(IS_USED_LOCK("+s.named.name+") <> ?, FALSE) AND EXISTS ("+
-		"SELECT 1 FROM information_schema.processlist WHERE id = ? AND state = 'User lock')", s.named.arg, s.conn, s.conn).Scan(&waits)
+	err = x.admin.WithContext(ctx).Raw("SELECT COALESCE(IS_USED_LOCK("+s.named.name+") <> ?, FALSE) AND EXISTS ("+
+		"SELECT 1 FROM information_schema.processlist WHERE id = ? AND state = 'User lock')", s.named.arg, s.conn, s.conn).Row().Scan(&waits)
 	if err != nil {
 		err = fmt.Errorf("explore: ask MySQL who waits for a named lock: %w", err)
 	}
