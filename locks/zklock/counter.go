@@ -75,18 +75,22 @@ func (c *counter) swap(ctx context.Context, r locks.Request, next func(int64) (i
 	if err != nil {
 		return done, false, err
 	}
-	done.Before, done.After = now.Value, now.Value
 	value, ok := next(now.Value)
 	if !ok {
-		return done, false, nil
+		return locks.Changed{Before: now.Value, After: now.Value}, false, nil
 	}
-	switch err = c.set(ctx, r, value, now.Version); {
-	case errors.Is(err, zk.ErrBadVersion):
-		return done, true, nil
+	return c.replace(ctx, r, now.Value, value, now.Version)
+}
+
+// replace is set after a read. again means that the node has another version.
+func (c *counter) replace(ctx context.Context, r locks.Request, before, value, version int64) (done locks.Changed, again bool, err error) {
+	switch err = c.set(ctx, r, value, version); {
 	case err == nil:
-		done.Succeeded, done.After = true, value
+		return locks.Changed{Succeeded: true, Before: before, After: value}, false, nil
+	case errors.Is(err, zk.ErrBadVersion):
+		again, err = true, nil
 	}
-	return done, false, err
+	return locks.Changed{Before: before, After: before}, again, err
 }
 
 // swaps repeats swap while again is true. retries is the number of swaps that failed before.
@@ -146,15 +150,10 @@ func (c *counter) CompareAndSet(ctx context.Context, key string, expect, value i
 // so no loop is needed. Before is the value that was read before the write.
 func (c *counter) CompareVersion(ctx context.Context, key string, version, value int64) (locks.Changed, error) {
 	now, err := c.Get(ctx, key)
-	done := locks.Changed{Before: now.Value, After: now.Value}
 	if err != nil || now.Version != version {
-		return done, err
+		return locks.Changed{Before: now.Value, After: now.Value}, err
 	}
-	err = c.set(ctx, locks.Request{Key: key}, value, version)
-	if errors.Is(err, zk.ErrBadVersion) {
-		return done, nil
-	}
-	done.Succeeded, done.After = err == nil, value
+	done, _, err := c.replace(ctx, locks.Request{Key: key}, now.Value, value, version)
 	return done, err
 }
 
@@ -165,10 +164,8 @@ func (c *counter) ForceSet(ctx context.Context, key string, value int64) (locks.
 	if err != nil {
 		return locks.Changed{}, err
 	}
-	if err := c.set(ctx, locks.Request{Key: key}, value, -1); err != nil {
-		return locks.Changed{Before: now.Value, After: now.Value}, err
-	}
-	return locks.Changed{Succeeded: true, Before: now.Value, After: value}, nil
+	done, _, err := c.replace(ctx, locks.Request{Key: key}, now.Value, value, -1)
+	return done, err
 }
 
 // Watch is like Curator's SharedCountListener. A new value replaces one that was not received.
