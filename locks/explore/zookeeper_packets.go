@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 
 	"oversell/stock"
@@ -120,36 +121,23 @@ func (p *packet) header() (kind int32, done bool) {
 
 // String describes the operation, the same in each repetition of a schedule.
 func (o operation) String() string {
-	node := stock.WithoutTokens(o.path)
-	switch o.kind {
-	case opMulti:
+	if o.kind == opMulti {
 		var all []string
 		for _, part := range o.parts {
 			all = append(all, part.String())
 		}
 		return strings.Join(all, ", ")
-	case opCreate:
-		return "create " + node
-	case opDelete:
-		return "delete " + node
-	case opSet:
-		return "set " + node
-	case opCheck:
-		return "check " + node
 	}
+	text := map[int32]string{
+		opCreate: "create ", opDelete: "delete ", opSet: "set ", opCheck: "check ", opExists: "stat ", opGet: "get ", opList: "ls ",
+	}[o.kind] + stock.WithoutTokens(o.path)
 	if o.watch {
-		node += ", watched"
+		text += ", watched"
 	}
-	return map[int32]string{opExists: "stat ", opGet: "get ", opList: "ls "}[o.kind] + node
+	return text
 }
 
 // writes reports whether the operation changes what the server stores. A watch is an entry there, too.
 func (o operation) writes() bool {
-	switch o.kind {
-	case opCheck:
-		return false
-	case opExists, opGet, opList:
-		return o.watch
-	}
-	return true
+	return o.watch || !slices.Contains([]int32{opCheck, opExists, opGet, opList}, o.kind)
 }
