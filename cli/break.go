@@ -131,10 +131,7 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 
 // show prints the matrix and writes the flags' files. The error has the command's exit status.
 func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
-	results, err := store.WithRecordings()
-	if err != nil {
-		return err
-	}
+	results := store.Results()
 	m := matrix.Summarise(results)
 	// Results may come from MariaDB or another MySQL than the lab's, so name the results' versions.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {

@@ -140,9 +140,7 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 	if err != nil {
 		return v, err
 	}
-	if v.Runs, err = store.WithRecordings(); err != nil {
-		return v, err
-	}
+	v.Runs = store.Results()
 	v.Matrix = matrix.Summarise(v.Runs)
 	v.Totals = totalsOf(v.Matrix, v.Contract)
 	return v, nil

@@ -80,30 +80,16 @@ func recordRuns(_ context.Context, folder string) error {
 	}
 	runs = append(runs, newer...)
 	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
-	return writeRuns(recordedRuns, runs)
+	return writeRecorded(recordedRuns, experiment.Recorded(runs))
 }
 
 // typicalRuns returns a run for each summary in a folder of --keep, with its recording.
-func typicalRuns(folder string) (runs []experiment.Result, err error) {
+func typicalRuns(folder string) ([]experiment.Result, error) {
 	store, err := experiment.OpenStore(folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range matrix.Summarise(store.Results()).Typical(store.Results()) {
-		if r, err = store.WithRecording(r); err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
-
-func writeRuns(file string, runs []experiment.Result) error {
-	stored := make([]experiment.RecordedRun, len(runs))
-	for i, r := range runs {
-		stored[i] = experiment.RecordedRun{Result: r, Recording: r.Recording}
-	}
-	return writeRecorded(file, stored)
+	return matrix.Summarise(store.Results()).Typical(store.Results()), nil
 }
 
 func writeRecorded(file string, from any) error {

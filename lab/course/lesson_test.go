@@ -188,13 +188,9 @@ func TestRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	for file, text := range map[string]string{
-		"results.jsonl":              `[{"hazard":"pause","strategy":"redis","fenced":true,"seed":1,"verdict":"safe","why":{"en":"w","zh":"z"}}]`,
-		"pause-redis-fenced-1.jsonl": `{"start":"2026-01-02T03:04:05Z","stock":10}`,
-	} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	text := `[{"hazard":"pause","strategy":"redis","fenced":true,"seed":1,"verdict":"safe","why":{"en":"w","zh":"z"},"Recording":{"Stock":10}}]`
+	if err := os.WriteFile(filepath.Join(folder, "results.jsonl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := r.addExperiments(folder); err != nil {
 		t.Fatal(err)

@@ -1,11 +1,10 @@
 package experiment
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,45 +21,40 @@ type ResultStore struct {
 
 // OpenStore opens the store in dir, and creates a missing folder. An empty dir means memory only.
 func OpenStore(dir string) (*ResultStore, error) {
+	s := &ResultStore{dir: dir}
 	if dir == "" {
-		return &ResultStore{}, nil
+		return s, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by every user
 		return nil, fmt.Errorf("store the results: %w", err)
 	}
-	s := &ResultStore{dir: dir}
-	text, err := readBounded(s.indexFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	file, err := os.Open(s.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the stored results: %w", err)
 	}
-	for line := range bytes.Lines(text) {
-		var experiment []Result
+	defer func() { _ = file.Close() }()
+	const longest = 256 << 20 // of a line: in a folder that the user has named, a file without an end would fill the memory
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		var experiment []RecordedRun
 		// A line cut off by a full disk or a kill is ignored, so its experiment runs again.
-		if json.Unmarshal(line, &experiment) == nil {
-			s.results = append(s.results, experiment...)
+		if json.Unmarshal(lines.Bytes(), &experiment) == nil {
+			s.results = append(s.results, withRecordings(experiment)...)
 		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read the stored results: %s: %w", s.file(), err)
 	}
 	return s, nil
 }
 
-// readBounded reads a file of a folder that the user has named. A file without an end would fill the memory.
-func readBounded(path string) ([]byte, error) {
-	const longest = 256 << 20
-	file, err := os.Open(path) //nolint:gosec // in the user's folder
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, longest+1))
-	if err == nil && len(text) > longest {
-		err = fmt.Errorf("%s is longer than %d MB: it is no result of an experiment", path, longest>>20)
-	}
-	return text, err
-}
+func (s *ResultStore) file() string { return filepath.Join(s.dir, "results.jsonl") }
 
-func (s *ResultStore) indexFile() string { return filepath.Join(s.dir, "results.jsonl") }
-
-// Results returns all results so far.
+// Results returns all results so far, with their recordings, also those of an earlier program.
 func (s *ResultStore) Results() []Result { return s.results }
 
 func (s *ResultStore) has(hazard string, subject Subject, seed int64) bool {
@@ -75,20 +69,11 @@ func (s *ResultStore) add(results []Result) error {
 	if s.dir == "" {
 		return nil
 	}
-	for _, r := range results {
-		var text bytes.Buffer
-		if err := r.Recording.Write(&text); err != nil {
-			return err
-		}
-		if err := os.WriteFile(s.recordingFile(r), text.Bytes(), 0o644); err != nil { //nolint:gosec // readable by every user
-			return fmt.Errorf("store the recording: %w", err)
-		}
-	}
-	text, err := json.Marshal(results)
+	text, err := json.Marshal(Recorded(results))
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
-	file, err := os.OpenFile(s.indexFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // readable by every user
+	file, err := os.OpenFile(s.file(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // readable by every user
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
@@ -100,55 +85,32 @@ func (s *ResultStore) add(results []Result) error {
 	return nil
 }
 
-func (s *ResultStore) recordingFile(r Result) string {
-	name := r.Hazard + "-" + r.Strategy
-	if r.Fenced {
-		name += "-fenced"
-	}
-	return filepath.Join(s.dir, fmt.Sprintf("%s-%d.jsonl", name, r.Seed))
-}
-
-// WithRecordings returns all results with their recordings, also those of an earlier program.
-func (s *ResultStore) WithRecordings() ([]Result, error) {
-	for i, r := range s.results {
-		var err error
-		if s.results[i], err = s.WithRecording(r); err != nil {
-			return nil, err
-		}
-	}
-	return s.results, nil
-}
-
-// WithRecording returns one of the results with its recording.
-func (s *ResultStore) WithRecording(r Result) (Result, error) {
-	if len(r.Recording.Ops)+len(r.Recording.Events) > 0 || s.dir == "" {
-		return r, nil
-	}
-	text, err := readBounded(s.recordingFile(r))
-	if err != nil {
-		return r, fmt.Errorf("read the recording: %w", err)
-	}
-	if r.Recording, err = history.ReadRecording(bytes.NewReader(text)); err != nil {
-		return r, fmt.Errorf("%s: %w", s.recordingFile(r), err)
-	}
-	return r, nil
-}
-
 // RecordedRun is a result with its recording, which JSON otherwise leaves out.
 type RecordedRun struct {
 	Result
 	Recording history.Recording
 }
 
+// Recorded returns the results with their recordings, for JSON.
+func Recorded(results []Result) []RecordedRun {
+	stored := make([]RecordedRun, len(results))
+	for i, r := range results {
+		stored[i] = RecordedRun{Result: r, Recording: r.Recording}
+	}
+	return stored
+}
+
 // RecordedRuns returns the results in compressed JSON, each with its recording.
 func RecordedRuns(compressed []byte) (runs []Result, err error) {
 	var stored []RecordedRun
-	if err := history.Decompress(compressed, &stored); err != nil {
-		return nil, err
-	}
+	err = history.Decompress(compressed, &stored)
+	return withRecordings(stored), err
+}
+
+func withRecordings(stored []RecordedRun) (runs []Result) {
 	for _, s := range stored {
 		s.Result.Recording = s.Recording
 		runs = append(runs, s.Result)
 	}
-	return runs, nil
+	return runs
 }
