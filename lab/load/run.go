@@ -34,10 +34,10 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (history.History,
 	if err != nil {
 		return history.History{}, err
 	}
-	count := tally{replicas: map[string]int{}}
+	count := tally{Progress: Progress{Total: p.Clients * p.Loops, Replicas: map[string]int{}}}
 	stop, done := func() {}, func(*history.Op) {}
 	if progress != nil {
-		stop, done = count.report(p.Clients*p.Loops, progress), count.add
+		stop, done = count.report(progress), count.add
 	}
 	before, start := ReadUsage(), time.Now()
 	records := make([][]history.Op, p.Clients)
@@ -90,51 +90,46 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
+// tally counts the requests of a run. Its response times are those since the last report.
 type tally struct {
-	done, sold, failed atomic.Int64
-
-	mu       sync.Mutex
-	took     []time.Duration // since the last report
-	replicas map[string]int
+	mu sync.Mutex
+	Progress
 }
 
 func (t *tally) add(op *history.Op) {
-	t.done.Add(1)
 	t.mu.Lock()
-	t.took = append(t.took, op.Elapsed())
+	defer t.mu.Unlock()
+	t.Done++
+	t.Total = max(t.Total, t.Done) // with Until, more requests are sent
+	t.Took = append(t.Took, op.Elapsed())
 	if op.Replica != "" {
-		t.replicas[op.Replica]++
+		t.Replicas[op.Replica]++
 	}
-	t.mu.Unlock()
 	switch {
 	case op.Outcome == history.OK:
-		t.sold.Add(1)
+		t.Sold++
 	case op.Failed():
-		t.failed.Add(1)
+		t.Failed++
 	}
 }
 
-func (t *tally) progress(total int) Progress {
-	done := int(t.done.Load())
-	p := Progress{
-		Done: done, Total: max(total, done), // with Until, more requests are sent
-		Sold: int(t.sold.Load()), Failed: int(t.failed.Load()),
-	}
+func (t *tally) next() Progress {
 	t.mu.Lock()
-	p.Took, t.took, p.Replicas = t.took, nil, maps.Clone(t.replicas)
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	p := t.Progress
+	p.Replicas, t.Took = maps.Clone(t.Replicas), nil
 	return p
 }
 
 // report calls progress in intervals until stop is called, and then once more.
-func (t *tally) report(total int, progress func(Progress)) (stop func()) {
+func (t *tally) report(progress func(Progress)) (stop func()) {
 	var reporter sync.WaitGroup
 	ctx, quit := context.WithCancel(context.Background())
 	reporter.Go(func() {
 		for Sleep(ctx, progressInterval) == nil {
-			progress(t.progress(total))
+			progress(t.next())
 		}
-		progress(t.progress(total))
+		progress(t.next())
 	})
 	return func() { quit(); reporter.Wait() }
 }
