@@ -285,9 +285,6 @@ func readStock(ctx context.Context, service api.Client, strategy string, h histo
 		default:
 			return nil, cmp.Or(failed, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		_ = load.Sleep(ctx, 200*time.Millisecond)
 	}
 }

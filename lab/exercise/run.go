@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 )
 
@@ -117,7 +118,7 @@ func (p *player) play(ctx context.Context, s step) error {
 	case sleep:
 		p.print(fmt.Sprintf(p.text(api.Text{EN: "(%s pass)", ZH: "（过了 %s）"}), s.text))
 		pause, _ := time.ParseDuration(s.text) // addLine has parsed it
-		return pass(ctx, pause)
+		return load.Sleep(ctx, pause)
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func (p *player) repeat(ctx context.Context, s step, c session) error {
 			p.printReply(fmt.Sprintf(p.text(api.Text{EN: "(repeated, after %.1f s)", ZH: "（反复执行，%.1f 秒后）"}), took.Seconds()))
 			return p.judge(s, answer, err)
 		}
-		if err := pass(ctx, repeatPause); err != nil {
+		if err := load.Sleep(ctx, repeatPause); err != nil {
 			return err
 		}
 	}
@@ -253,14 +254,5 @@ func await(ctx context.Context, answer chan reply) (reply, error) {
 		return reply{}, context.Cause(ctx)
 	case <-time.After(answerTimeout):
 		return reply{}, fmt.Errorf("the server did not answer within %v", answerTimeout)
-	}
-}
-
-func pass(ctx context.Context, pause time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(pause):
-		return nil
 	}
 }

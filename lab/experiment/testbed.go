@@ -185,10 +185,4 @@ func within(ctx context.Context, limit time.Duration, what string, so func() boo
 	return eventually(ctx, what, so)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	return ctx.Err()
-}
+func sleep(ctx context.Context, d time.Duration) error { return load.Sleep(ctx, d) }

@@ -9,6 +9,7 @@ import (
 	"oversell/api"
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/load"
 )
 
 // Client is one of the two clients.
@@ -183,10 +184,8 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 		if _, err := r.Look(ctx); err != nil || c.state != Waiting {
 			return err
 		}
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("stepper: %w", context.Cause(ctx))
+		if err := load.Sleep(ctx, 2*time.Millisecond); err != nil {
+			return fmt.Errorf("stepper: %w", err)
 		}
 	}
 	if c.waits {
