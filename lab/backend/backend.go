@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -70,14 +69,7 @@ func MySQLQuestions(ctx context.Context, dsn string) (n int64, err error) {
 
 // ZooKeeperPackets returns how many packets the server received from clients, including heartbeats.
 func ZooKeeperPackets(ctx context.Context, addr string) (int64, error) {
-	text, err := mntr(ctx, addr)
-	if err == nil && !packetsReceived.MatchString(text) {
-		err = fmt.Errorf("%s: mntr does not report the packets: %s", addr, text)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return sum(text, packetsReceived)
+	return reported(ctx, addr, "mntr", packetsReceived)
 }
 
 // ZooKeeperLeads reports whether the ZooKeeper at addr is the leader of its ensemble.
@@ -90,11 +82,20 @@ func mntr(ctx context.Context, addr string) (string, error) { return Exchange(ct
 
 // EtcdMessages returns how many messages the server received from clients, including streams.
 func EtcdMessages(ctx context.Context, addr string) (int64, error) {
-	text, err := requestEtcd(ctx, http.MethodGet, addr, "/metrics", "")
+	return reported(ctx, addr, "GET /metrics HTTP/1.0\r\n\r\n", messageReceived)
+}
+
+// reported returns a counter of the statistics that the server at addr sends for a request, before it closes the
+// connection.
+func reported(ctx context.Context, addr, request string, counter *regexp.Regexp) (int64, error) {
+	text, err := Exchange(ctx, addr, request, "")
+	if err == nil && !counter.MatchString(text) {
+		err = fmt.Errorf("the statistics of %s lack a counter: %.200s", addr, text)
+	}
 	if err != nil {
 		return 0, err
 	}
-	return sum(string(text), messageReceived)
+	return sum(text, counter)
 }
 
 // EtcdLeads reports whether the member at addr is the leader of its cluster.
@@ -109,35 +110,8 @@ func EtcdLeads(ctx context.Context, addr string) (bool, error) {
 	return err == nil && status.Leader == status.Header.Member, err
 }
 
-// askEtcd sends a request and decodes the answer, which is JSON.
+// askEtcd sends JSON, and decodes the answer. No second request uses the connection.
 func askEtcd(ctx context.Context, method, addr, path, body string, answer any) error {
-	text, err := requestEtcd(ctx, method, addr, path, body)
-	if err == nil {
-		err = json.Unmarshal(text, answer)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", path, err, text)
-	}
-	return nil
-}
-
-func requestEtcd(ctx context.Context, method, addr, path, body string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Close = true // no second request uses this client
-	res, err := api.Direct().Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, text)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("etcd at %s: %w", addr, err)
-	}
-	return text, nil
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return api.Client{Base: "http://" + addr, HTTP: once}.Call(ctx, method, path, json.RawMessage(body), answer)
 }

@@ -113,15 +113,16 @@ func Exchange(ctx context.Context, addr, request, last string) (answer string, e
 	if _, err = io.WriteString(conn, request); err != nil {
 		return "", fmt.Errorf("%s: %w", addr, err)
 	}
+	var text strings.Builder
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() {
-		answer += lines.Text() + "\n"
+		text.WriteString(lines.Text() + "\n")
 		if last != "" && strings.HasPrefix(lines.Text(), last) {
-			return answer, nil
+			return text.String(), nil
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return answer, fmt.Errorf("%s: %w, after %q", addr, err, answer)
+		return text.String(), fmt.Errorf("%s: %w, after %q", addr, err, text.String())
 	}
-	return answer, nil
+	return text.String(), nil
 }

@@ -150,8 +150,7 @@ func EtcdLeases(ctx context.Context, addr string) (leases []string, err error) {
 
 // RevokeEtcdLease ends a lease, and so deletes its keys.
 func RevokeEtcdLease(ctx context.Context, addr, lease string) error {
-	_, err := requestEtcd(ctx, http.MethodPost, addr, "/v3/lease/revoke", `{"ID": "`+lease+`"}`)
-	return err
+	return askEtcd(ctx, http.MethodPost, addr, "/v3/lease/revoke", `{"ID": "`+lease+`"}`, nil)
 }
 
 // DeleteEtcdKeys deletes all keys of the etcd at addr, and returns their number. Leases stay.

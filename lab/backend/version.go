@@ -54,7 +54,7 @@ func etcdVersion(ctx context.Context, addr string) (string, error) {
 	var answer struct {
 		Server string `json:"etcdserver"`
 	}
-	err := askEtcd(ctx, http.MethodGet, addr, "/version", "", &answer)
+	err := askEtcd(ctx, http.MethodGet, addr, "/version", "{}", &answer)
 	return answer.Server, err
 }
 
