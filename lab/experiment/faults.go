@@ -90,18 +90,7 @@ func together(faults []fault.Fault) (what, who string) {
 // observe says why no fault has landed. With several faults, such as cuts from all servers, one of them is enough: a
 // lock may use only one server.
 func (r *round) observe(ctx context.Context) {
-	var missed []error
-	for _, f := range r.faults {
-		if !f.Observable() {
-			continue
-		}
-		err := f.Landed(ctx)
-		if err == nil {
-			return
-		}
-		missed = append(missed, err)
-	}
-	r.missed = errors.Join(r.missed, errors.Join(missed...))
+	r.missed = errors.Join(r.missed, fault.Landed(ctx, r.faults...))
 }
 
 func (r *round) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault, servers ...string) (fault.Heal, error) {

@@ -28,9 +28,6 @@ type Fault struct {
 	landed func(ctx context.Context) error
 }
 
-// Observable reports whether Landed can tell: for other faults, Inject itself has observed the effect.
-func (f Fault) Observable() bool { return f.landed != nil }
-
 // Landed returns an error unless the fault has had its effect, which is observed, not concluded from Inject. Call it
 // before Heal: a lock that no fault has reached is not safe.
 func (f Fault) Landed(ctx context.Context) error {

@@ -30,16 +30,23 @@ func Together(all ...Fault) Fault {
 			}
 			return nil
 		},
-		heal: heal,
-		landed: func(ctx context.Context) (err error) {
-			for _, f := range all {
-				missed := f.Landed(ctx)
-				if missed == nil {
-					return nil
-				}
-				err = errors.Join(err, missed)
-			}
-			return err
-		},
+		heal:   heal,
+		landed: func(ctx context.Context) error { return Landed(ctx, all...) },
 	}
+}
+
+// Landed returns nil if one of the faults has had its effect, as far as that can be observed. Inject itself has observed
+// the effect of the others.
+func Landed(ctx context.Context, all ...Fault) (err error) {
+	for _, f := range all {
+		if f.landed == nil {
+			continue
+		}
+		missed := f.Landed(ctx)
+		if missed == nil {
+			return nil
+		}
+		err = errors.Join(err, missed)
+	}
+	return err
 }
