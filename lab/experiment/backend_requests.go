@@ -6,13 +6,6 @@ import (
 	"oversell/lab/backend"
 )
 
-// backendRequests returns the requests to the backends, without those that read the counters.
-func (bed *Testbed) backendRequests(ctx context.Context) (int64, error) {
-	sum, err := bed.countRequests(ctx)
-	bed.samples++
-	return sum - bed.samples*bed.ownCost, err
-}
-
 // measureOwnCost measures the requests of one reading of the counters, while no other load runs.
 func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 	first, err := bed.countRequests(ctx)
@@ -30,6 +23,8 @@ func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 	return err
 }
 
+// countRequests returns the requests to the backends so far. Of the difference between two readings, ownCost are those
+// of a reading.
 func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
 	at := bed.Rig.Addresses()
 	for _, kind := range []struct {

@@ -44,8 +44,7 @@ type Testbed struct {
 	mysql string // the version of its MySQL or MariaDB
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	// samples counts readings of the backends' counters, ownCost the requests of one reading.
-	samples, ownCost int64
+	ownCost  int64 // the requests to the backends of one reading of their counters
 }
 
 // Open begins to record the steps of a lab that was started with Config.

@@ -45,7 +45,7 @@ func polling() Experiment {
 	}
 }
 
-// counted reports whether backendRequests counts the requests of the lock.
+// counted reports whether countRequests counts the requests of the lock.
 func counted(c Card) bool { return !c.uses("postgres") }
 
 func herd() Experiment {
@@ -147,7 +147,7 @@ func (q *queue) withWaiters(ctx context.Context, samples int, measure func(conte
 
 // count calls do. It returns how many requests the backends got during the call, and its length.
 func (q *queue) count(ctx context.Context, do func() error) (sent int64, took time.Duration, err error) {
-	before, err := q.bed.backendRequests(ctx)
+	before, err := q.bed.countRequests(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -155,8 +155,8 @@ func (q *queue) count(ctx context.Context, do func() error) (sent int64, took ti
 	if err := do(); err != nil {
 		return 0, 0, err
 	}
-	after, err := q.bed.backendRequests(ctx)
-	return after - before, time.Since(began), err
+	after, err := q.bed.countRequests(ctx)
+	return after - before - q.bed.ownCost, time.Since(began), err
 }
 
 // release resumes the holder. It waits until a waiter holds the lock and the waiters are quiet.
@@ -188,7 +188,7 @@ func (q *queue) stoppedOn(ctx context.Context, n int) bool {
 // awaitQuiet waits until the waiters send two requests or fewer in 100 ms. It waits for this number
 // of samples at most.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err error) {
-	before, err := q.bed.backendRequests(ctx)
+	before, err := q.bed.countRequests(ctx)
 	for range samples {
 		if err != nil {
 			return false, err
@@ -197,7 +197,7 @@ func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err er
 			return false, err
 		}
 		var after int64
-		if after, err = q.bed.backendRequests(ctx); err == nil && after-before <= 2 {
+		if after, err = q.bed.countRequests(ctx); err == nil && after-before <= 2+q.bed.ownCost {
 			return true, nil
 		}
 		before = after
