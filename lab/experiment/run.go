@@ -46,17 +46,29 @@ type Watcher interface {
 // Validate checks, before a lab is started, that the hazards exist and that one of them applies to
 // one of the strategies. The error wraps load.ErrPlan.
 func (p Plan) Validate(cards []Card) error {
-	chosen, err := choose(p.Hazards)
-	if err != nil {
-		return err
+	_, err := p.choose(cards)
+	return err
+}
+
+// choose returns the plan's experiments, or the error of Validate.
+func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
+	for _, hazard := range p.Hazards {
+		e, err := suggest.Find("hazard", hazard, All(), func(e Experiment) string { return e.Hazard })
+		if err != nil {
+			return nil, load.InvalidPlan(err)
+		}
+		chosen = append(chosen, e)
+	}
+	if len(p.Hazards) == 0 {
+		chosen = All()
 	}
 	for _, id := range p.Strategies {
 		if _, err := suggest.Find("strategy", id, cards, func(c Card) string { return c.ID }); err != nil {
-			return load.InvalidPlan(err)
+			return nil, load.InvalidPlan(err)
 		}
 	}
 	if slices.ContainsFunc(chosen, func(e Experiment) bool { return len(p.subjects(e, cards)) > 0 }) {
-		return nil
+		return chosen, nil
 	}
 	text := "no hazard applies to "
 	if len(p.Hazards) > 0 {
@@ -66,16 +78,13 @@ func (p Plan) Validate(cards []Card) error {
 	if p.Fenced {
 		text += " with --fenced, which needs a strategy with a fencing token"
 	}
-	return load.InvalidPlan(errors.New(text))
+	return nil, load.InvalidPlan(errors.New(text))
 }
 
 // Perform skips experiments with results in the store, and heals the testbed after each experiment. The
 // error wraps ErrLeftOut if the servers of some experiments are not installed.
 func Perform(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
-	if err := p.Validate(bed.cards); err != nil {
-		return err
-	}
-	chosen, err := choose(p.Hazards)
+	chosen, err := p.choose(bed.cards)
 	if err != nil {
 		return err
 	}
@@ -221,21 +230,6 @@ func position(cards []Card, result Result) int {
 		at++
 	}
 	return at
-}
-
-func choose(hazards []string) ([]Experiment, error) {
-	if len(hazards) == 0 {
-		return All(), nil
-	}
-	var chosen []Experiment
-	for _, hazard := range hazards {
-		e, err := suggest.Find("hazard", hazard, All(), func(e Experiment) string { return e.Hazard })
-		if err != nil {
-			return nil, load.InvalidPlan(err)
-		}
-		chosen = append(chosen, e)
-	}
-	return chosen, nil
 }
 
 func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
