@@ -45,8 +45,6 @@ type Experiment struct {
 	sameReplica bool
 	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
 	twoNodes bool
-	// fresh restarts both replicas at the start, so that both give the same thread numbers.
-	fresh bool
 	// soldBefore lets each replica read the products once. A replica confirms its lock at its first sale after
 	// a reset, so a holder that stops before it has read the row would learn of every lost lock.
 	soldBefore bool

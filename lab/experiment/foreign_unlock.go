@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+
 	"oversell/api"
 	"oversell/lab/history"
 )
@@ -10,8 +12,11 @@ func foreignUnlock() Experiment {
 		Hazard: "foreign-unlock", Group: holderFails, Applies: func(c Card) bool { return c.Lease },
 		Title: api.Text{EN: "a late release", ZH: "迟到的释放"},
 		Shows: api.Text{EN: "the release of a lock that another request holds by then", ZH: "释放了已属于别人的锁"},
-		step:  "written", contenderStops: "read", probe: true, fresh: true, contenderParams: wait(grantBound), inject: freezeHolders,
+		step:  "written", contenderStops: "read", probe: true, contenderParams: wait(grantBound), inject: freezeHolders,
 		judge: freedForeignLock,
+		prepare: func(ctx context.Context, r *round) error { // new replicas give the same thread numbers
+			return r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender]))
+		},
 	}
 }
 

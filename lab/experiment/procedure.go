@@ -112,11 +112,6 @@ func (r *round) drawReplicas() {
 }
 
 func (r *round) stopHolders(ctx context.Context) error {
-	if r.fresh {
-		if err := r.bed.restart(ctx, name(r.on[holder]), name(r.on[contender])); err != nil {
-			return err
-		}
-	}
 	if r.prepare != nil {
 		if err := r.prepare(ctx, r); err != nil {
 			return err
