@@ -18,13 +18,10 @@ type Answer struct {
 	// Outcome is "unknown" also if no answer arrived, because the request may have been executed.
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail"`
-	Replica string `json:"replica"`
 	// Order is the id of a coupon's order.
 	Order int64 `json:"order"`
 	// Number is the number of a ticket.
 	Number int `json:"number"`
-	// Retries counts the attempts that failed because another request wrote first.
-	Retries int `json:"retries"`
 }
 
 const (
@@ -50,7 +47,7 @@ func postWith(ctx context.Context, to api.Client, path string, header http.Heade
 }
 
 func (a Answer) op() history.Op {
-	op := history.Op{Qty: 1, Reason: a.Outcome, Status: a.Status, Replica: a.Replica, Retries: a.Retries, Outcome: history.Refused}
+	op := history.Op{Qty: 1, Reason: a.Outcome, Outcome: history.Refused}
 	switch a.Outcome {
 	case history.Sold:
 		op.Outcome = history.OK

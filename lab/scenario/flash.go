@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"oversell/api"
@@ -45,17 +46,14 @@ func runFlash(ctx context.Context, service Service, guard Guard) (Result, error)
 	if err := replica.SetStock(ctx, flashProduct, pieces); err != nil {
 		return Result{}, err
 	}
-	raced, err := race(ctx, service, api.Key(flashProduct), guard, func(ctx context.Context, to api.Client) Answer {
-		return post(ctx, to, fmt.Sprintf("/check/lock?strategy=%s&product=%d&wait=0s", guard.ID, flashProduct))
+	began := time.Now()
+	raced, err := race(ctx, service, api.Key(flashProduct), guard, func(ctx context.Context, to api.Client) history.Op {
+		return load.Buy(ctx, to, guard.ID, flashProduct, url.Values{"wait": {"0s"}}, began)
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	var sale flashSale
-	for _, a := range raced {
-		sale.ops = append(sale.ops, a.op())
-	}
-	sale.retried = history.Count(sale.ops, mayRetry)
+	sale := flashSale{ops: raced, retried: history.Count(raced, mayRetry)}
 	if err := sale.run(ctx, service, guard.ID, customers-len(raced)+sale.retried); err != nil {
 		return Result{}, err
 	}
