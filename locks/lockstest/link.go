@@ -18,7 +18,7 @@ type Link struct {
 	target   string
 
 	mu    sync.Mutex
-	rules []rule
+	rules []*rule
 	cut   bool
 	conns map[*connection]bool
 }
@@ -49,24 +49,24 @@ func (l *Link) Addr() string { return l.listener.Addr().String() }
 // even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	arrived, gate := make(chan struct{}), make(chan struct{})
-	l.add(rule{[]byte(text), true, func(*connection) { close(arrived); <-gate }})
+	l.add(&rule{[]byte(text), true, func(*connection) { close(arrived); <-gate }})
 	return arrived, sync.OnceFunc(func() { close(gate) })
 }
 
 // Count counts the client messages that contain text, from now on. seen returns their number.
 func (l *Link) Count(text string) (seen func() int) {
 	var n atomic.Int64
-	l.add(rule{[]byte(text), false, func(*connection) { n.Add(1) }})
+	l.add(&rule{[]byte(text), false, func(*connection) { n.Add(1) }})
 	return func() int { return int(n.Load()) }
 }
 
 // LoseAnswer loses the answer to the next client message that contains text. The server receives
 // the message, and the connection ends when the server answers.
 func (l *Link) LoseAnswer(text string) {
-	l.add(rule{[]byte(text), true, func(c *connection) { c.mute.Store(true) }})
+	l.add(&rule{[]byte(text), true, func(c *connection) { c.mute.Store(true) }})
 }
 
-func (l *Link) add(r rule) {
+func (l *Link) add(r *rule) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rules = append(l.rules, r)
@@ -75,16 +75,10 @@ func (l *Link) add(r rule) {
 // apply applies the rules to a message.
 func (l *Link) apply(message []byte, c *connection) {
 	l.mu.Lock()
-	var all []rule
-	l.rules = slices.DeleteFunc(l.rules, func(r rule) bool {
-		applies := bytes.Contains(message, r.text)
-		if applies {
-			all = append(all, r)
-		}
-		return applies && r.once
-	})
+	due := slices.DeleteFunc(slices.Clone(l.rules), func(r *rule) bool { return !bytes.Contains(message, r.text) })
+	l.rules = slices.DeleteFunc(l.rules, func(r *rule) bool { return r.once && slices.Contains(due, r) })
 	l.mu.Unlock()
-	for _, r := range all {
+	for _, r := range due {
 		r.do(c)
 	}
 }
@@ -95,8 +89,10 @@ func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut
-	if cut {
-		l.closeAll()
+	for c := range l.conns {
+		if cut {
+			c.close()
+		}
 	}
 }
 
@@ -112,17 +108,8 @@ func (l *Link) Silence() {
 
 // Close ends the link and all its connections.
 func (l *Link) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cut = true
-	l.closeAll()
+	l.Cut(true)
 	return l.listener.Close()
-}
-
-func (l *Link) closeAll() {
-	for c := range l.conns {
-		c.close()
-	}
 }
 
 func (l *Link) accept() {
