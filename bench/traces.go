@@ -20,7 +20,7 @@ func (b *bench) traces(ctx context.Context) error {
 	defer collector.Close()
 	traced := func(env ...string) func(*rig.Config) {
 		return func(cfg *rig.Config) {
-			cfg.Redis, cfg.Zookeeper, cfg.Etcd, cfg.Nginx = 1, false, false, false
+			cfg.Redis, cfg.Zookeeper, cfg.Etcd, cfg.Nginx = 1, 0, 0, false
 			cfg.Replicas, cfg.ReplicaEnv = 1, append(env, "GOMAXPROCS=1")
 		}
 	}

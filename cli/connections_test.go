@@ -201,7 +201,7 @@ func newConnections(t *testing.T) *connections {
 	c.otherCA = write("other.pem", newAuthority(t).pem)
 	c.expiredCert = write("expired.pem", c.ca.issue(t, func(cert *x509.Certificate) { cert.NotAfter = time.Now().Add(-time.Hour) }))
 	c.files = &rig.Certificates{CA: write("ca.pem", c.ca.pem), Cert: write("server.pem", cert), Key: c.key}
-	c.rig = rigtest.Start(t, rig.Config{MySQL: true, Zookeeper: true, Etcd: true, Certificates: c.files})
+	c.rig = rigtest.Start(t, rig.Config{MySQL: true, Zookeeper: 1, Etcd: 1, Certificates: c.files})
 	return c
 }
 

@@ -41,10 +41,10 @@ func TestFailoverUnderLoad(t *testing.T) {
 		"Galera":        {"atomic for-update version db-row redis zk", func(c *rig.Config) { c.Database = rig.GaleraCluster }, killWriter},
 		"Sentinel":      {"redis", func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel }, redisMaster},
 		"Redis Cluster": {"redis", func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, redisMaster},
-		"ZooKeeper": {"zk", func(c *rig.Config) { c.ZookeeperServers = 3 }, func(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
+		"ZooKeeper": {"zk", func(c *rig.Config) { c.Zookeeper = 3 }, func(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
 			return killLeader(ctx, r, "zookeeper", r.Addresses().Zookeeper, backend.ZooKeeperLeads)
 		}},
-		"etcd": {"etcd", func(c *rig.Config) { c.EtcdServers = 3 }, func(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
+		"etcd": {"etcd", func(c *rig.Config) { c.Etcd = 3 }, func(ctx context.Context, r *rig.Rig) (fault.Fault, error) {
 			return killLeader(ctx, r, "etcd", r.Addresses().Etcd, backend.EtcdLeads)
 		}},
 	} {

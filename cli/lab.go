@@ -121,8 +121,8 @@ func addLabFlags(cmd *cobra.Command, flags *labFlags) {
 	cmd.Flags().StringVar(&flags.mysql, "mysql", "", "store the stock in a `CLUSTER` of three MariaDB: galera")
 	cmd.Flags().StringVar((*string)(&flags.RedisTopology), "redis", "", "run the single Redis behind a `TOPOLOGY`: sentinel or cluster")
 	cmd.Flags().BoolVar(&flags.TLS, "tls", false, "connect the replicas to all servers with TLS; not with --redis")
-	cmd.Flags().IntVar(&flags.ZookeeperServers, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
-	cmd.Flags().IntVar(&flags.EtcdServers, "etcd", 1, "number of etcd servers, 1 to 9")
+	cmd.Flags().IntVar(&flags.Zookeeper, "zookeeper", 1, "number of ZooKeeper servers, 1 to 9")
+	cmd.Flags().IntVar(&flags.Etcd, "etcd", 1, "number of etcd servers, 1 to 9")
 	cmd.Flags().BoolVar(&flags.open, "open", false, "let every program of this machine use ZooKeeper and etcd without a password")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaults().Lease, "lease of a lock, unless the request has another; the watchdog renews it after each third")
 	cmd.Flags().BoolVar(&flags.Restart, "restart", true, "start a replica again that was killed, or has died")
@@ -167,8 +167,8 @@ func (f labFlags) run(ctx context.Context, program string, out, errOut io.Writer
 		return usage("--mysql %q: must be galera", f.mysql)
 	case f.TLS && f.RedisTopology != rig.OneRedis:
 		return usage("--tls cannot be used with --redis %s", f.RedisTopology)
-	case f.ZookeeperServers < 1 || f.ZookeeperServers > 9 || f.EtcdServers < 1 || f.EtcdServers > 9:
-		return usage("--zookeeper %d, --etcd %d: must be 1 to 9", f.ZookeeperServers, f.EtcdServers)
+	case f.Zookeeper < 1 || f.Zookeeper > 9 || f.Etcd < 1 || f.Etcd > 9:
+		return usage("--zookeeper %d, --etcd %d: must be 1 to 9", f.Zookeeper, f.Etcd)
 	case f.lease < load.MinLease:
 		return usage("--lease %v: must be %v or more", f.lease, load.MinLease)
 	}

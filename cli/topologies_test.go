@@ -27,8 +27,8 @@ func TestRunOnTopologies(t *testing.T) {
 		"sentinel":  func(c *rig.Config) { c.RedisTopology = rig.RedisSentinel },
 		"cluster":   func(c *rig.Config) { c.RedisTopology = rig.RedisCluster },
 		"Galera":    func(c *rig.Config) { c.Database = rig.GaleraCluster },
-		"TLS":       func(c *rig.Config) { c.TLS, c.ZookeeperServers = true, 3 },
-		"ensembles": func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 },
+		"TLS":       func(c *rig.Config) { c.TLS, c.Zookeeper = true, 3 },
+		"ensembles": func(c *rig.Config) { c.Zookeeper, c.Etcd = 3, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := rig.FullLab(built(), token)

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	rigtest.MainWith(m, rig.Config{
-		MySQL: true, Redis: 1, Zookeeper: true, Etcd: true, // all: a replica is then ready
+		MySQL: true, Redis: 1, Zookeeper: 1, Etcd: 1, // all: a replica is then ready
 		Replicas: 2, Nginx: true, Binary: binary, Token: uuid.NewString(),
 		ReplicaArgs: []string{"--lease", short.String(), "--zk-session", short.String()},
 	}, func(r *rig.Rig) { servers = r })

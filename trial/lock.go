@@ -99,10 +99,10 @@ func (l Lock) HazardLab(cfg *rig.Config) {
 	*cfg = experiment.Config(cfg.Binary, cfg.Token)
 	cfg.ReplicaEnv = Environment()
 	if !slices.Contains(l.Hello.Backends, "zookeeper") { // fewer servers start sooner
-		cfg.ZookeeperServers = 0
+		cfg.Zookeeper = 1
 	}
 	if !slices.Contains(l.Hello.Backends, "etcd") {
-		cfg.EtcdServers = 0
+		cfg.Etcd = 1
 	}
 	cfg.OnExit, cfg.Postgres, cfg.ReplicaArgs = onExit, l.needsPostgres(), append(cfg.ReplicaArgs, "--adapter", l.line)
 }

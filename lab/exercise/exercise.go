@@ -96,7 +96,7 @@ func (e Exercise) Needs() (cfg rig.Config) {
 		case redisServer:
 			cfg.Redis = 1
 		case zkServer:
-			cfg.Zookeeper = true
+			cfg.Zookeeper = 1
 		}
 	}
 	return cfg

@@ -18,7 +18,7 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rig.Config{MySQL: true, Redis: 1, Zookeeper: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rig.Config{MySQL: true, Redis: 1, Zookeeper: 1}, func(r *rig.Rig) { servers = r })
 }
 
 // TestExercises plays every exercise, and in make nightly also in Chinese. The exercises of one server run one after

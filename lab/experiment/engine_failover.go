@@ -73,7 +73,7 @@ func engineFailover(topology rig.Topology) Experiment {
 func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
-		cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = 1, 0, 0
+		cfg.Redis, cfg.Zookeeper, cfg.Etcd = 1, 1, 1
 		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 		cfg.ReplicaArgs = []string{"--lease", lease.String(), "--conns", "96"}
 		return cfg

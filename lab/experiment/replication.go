@@ -118,7 +118,7 @@ func trustsMySQL(c Card) bool {
 func labOf(database rig.Database) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
 		cfg.Database = database
-		cfg.Redis, cfg.ZookeeperServers, cfg.EtcdServers = 1, 0, 0
+		cfg.Redis, cfg.Zookeeper, cfg.Etcd = 1, 1, 1
 		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 		return cfg
 	}

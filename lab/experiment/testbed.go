@@ -28,7 +28,7 @@ const (
 // Config returns a lab with short leases, and the servers and links that the faults need.
 func Config(binary, token string) rig.Config {
 	cfg := rig.FullLab(binary, token)
-	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.ZookeeperServers, cfg.EtcdServers = true, true, true, 3, 3
+	cfg.Proxied, cfg.RedisReplica, cfg.Clocks, cfg.Zookeeper, cfg.Etcd = true, true, true, 3, 3
 	// On each replica, every strategy may hold a database connection at the same time.
 	cfg.ReplicaArgs = []string{"--lease", Lease.String(), "--zk-session", ZKSession.String(), "--conns", "96"}
 	return cfg

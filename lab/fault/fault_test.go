@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 func config() rig.Config {
 	return rig.Config{
-		MySQL: true, Redis: 2, Zookeeper: true, Etcd: true, Replicas: 2, Token: "t0ken",
+		MySQL: true, Redis: 2, Zookeeper: 1, Etcd: 1, Replicas: 2, Token: "t0ken",
 		Proxied: true, RedisReplica: true, Clocks: true,
 	}
 }

@@ -11,12 +11,11 @@ import (
 
 func TestConfig(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		`no database "oracle"`:   {MySQL: true, Database: "oracle"},
-		"needs Config.MySQL":     {Database: Galera},
-		"needs Config.Zookeeper": {ZookeeperServers: 3},
-		"ensemble of 10":         {Zookeeper: true, ZookeeperServers: 10},
-		"needs Redis":            {RedisReplica: true},
-		"needs Config.Proxied":   {Redis: 1, Delay: time.Second},
+		`no database "oracle"`: {MySQL: true, Database: "oracle"},
+		"needs Config.MySQL":   {Database: Galera},
+		"ensemble of 10":       {Zookeeper: 10},
+		"needs Redis":          {RedisReplica: true},
+		"needs Config.Proxied": {Redis: 1, Delay: time.Second},
 	} {
 		if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", cfg, err, want)

@@ -13,18 +13,16 @@ import (
 type Config struct {
 	MySQL     bool // MySQL 8 or newer, or else MariaDB, with an empty database `oversell`
 	Redis     int  // number of independent Redis, without persistence
-	Zookeeper bool // one standalone ZooKeeper
-	Etcd      bool // one etcd
+	Zookeeper int  // number of ZooKeeper; several are an ensemble, zookeeper-1 to -n
+	Etcd      int  // number of etcd; several are a cluster, etcd-1 to -n
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
 	// Host has the addresses of another lab. In its MySQL and ZooKeeper this rig has a database and a folder
 	// of its own, instead of servers of its own. Only tests are guests. The folder stays until the host ends.
 	Host *Addresses
 
-	Database         Database // several MariaDB servers instead of one MySQL; the pairs are for experiments; needs MySQL
-	RedisTopology    Topology // Sentinel or a cluster for the strategies on a single Redis
-	ZookeeperServers int      // of an ensemble, if more than 1: zookeeper-1 to -n
-	EtcdServers      int      // of a cluster, if more than 1: etcd-1 to -n
+	Database      Database // several MariaDB servers instead of one MySQL; the pairs are for experiments; needs MySQL
+	RedisTopology Topology // Sentinel or a cluster for the strategies on a single Redis
 
 	// For experiments only.
 	RedisMinReplicas int  // min-replicas-to-write of the Redis behind Sentinel; needs RedisSentinel
@@ -98,7 +96,7 @@ type Exit struct {
 // FullLab has MySQL, five Redis servers, ZooKeeper, etcd, nginx and three replicas of binary, on free ports.
 func FullLab(binary, token string) Config {
 	return Config{
-		MySQL: true, Redis: 5, Zookeeper: true, Etcd: true,
+		MySQL: true, Redis: 5, Zookeeper: 1, Etcd: 1,
 		Replicas: 3, Binary: binary, Token: token, Nginx: true,
 	}
 }
@@ -120,10 +118,8 @@ func (c Config) validate() error {
 		{c.Database != OneServer && !c.Database.isPair() && c.Database != GaleraCluster, fmt.Sprintf("no database %q: there are %s, %s, %s and %s", c.Database, GaleraCluster, Galera, TwoMasters, DelayedReads)},
 		{c.Database != OneServer && !c.MySQL, string(c.Database) + " needs Config.MySQL"},
 		{c.Redis < 0 || c.Redis > 50, fmt.Sprintf("redis: %d servers: must be 0 to 50", c.Redis)},
-		{c.ZookeeperServers < 0 || c.ZookeeperServers > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.ZookeeperServers)},
-		{c.EtcdServers < 0 || c.EtcdServers > 9, fmt.Sprintf("etcd: a cluster of %d: must be 0 to 9", c.EtcdServers)},
-		{c.ZookeeperServers > 0 && !c.Zookeeper, "an ensemble needs Config.Zookeeper"},
-		{c.EtcdServers > 0 && !c.Etcd, "a cluster of etcd needs Config.Etcd"},
+		{c.Zookeeper < 0 || c.Zookeeper > 9, fmt.Sprintf("zookeeper: an ensemble of %d: must be 0 to 9", c.Zookeeper)},
+		{c.Etcd < 0 || c.Etcd > 9, fmt.Sprintf("etcd: a cluster of %d: must be 0 to 9", c.Etcd)},
 		{c.RedisTopology != OneRedis && c.RedisTopology != RedisSentinel && c.RedisTopology != RedisCluster, fmt.Sprintf("no topology %q of Redis: there are %s and %s", c.RedisTopology, RedisSentinel, RedisCluster)},
 		// Sentinels and nodes tell a replica the addresses of the servers themselves, not those of links.
 		{c.TLS && (c.Proxied || c.RedisTopology != OneRedis || c.Database.isPair()), "a lab with TLS has one MySQL or a Galera cluster, and single Redis, without links"},
@@ -134,7 +130,7 @@ func (c Config) validate() error {
 		{c.Replicas > 0 && c.Token == "", "replicas need Config.Token"},
 		{c.Nginx && c.Replicas == 0, "nginx needs replicas to balance"},
 		{c.Prometheus && c.Replicas == 0, "Prometheus needs replicas to scrape"},
-		{c.Host != nil && (c.Proxied || c.TLS || c.Fsync || c.Certificates != nil || c.Database != OneServer || c.ZookeeperServers > 1), "a guest of another lab has no links, settings or clusters of its own"},
+		{c.Host != nil && (c.Proxied || c.TLS || c.Fsync || c.Certificates != nil || c.Database != OneServer || c.Zookeeper > 1), "a guest of another lab has no links, settings or clusters of its own"},
 		{c.Host != nil && (c.Login || c.Host.Login != ""), "ZooKeeper of a lab with a password has no guests"},
 		{c.Delay > 0 && !c.Proxied, "a delay needs Config.Proxied"},
 		{c.Disk > 0 && !c.Fsync, "a slow disk needs Config.Fsync"},

@@ -21,7 +21,7 @@ import (
 func TestDelay(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	cfg := everything()
-	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Nginx, cfg.Replicas = false, false, false, false, 1
+	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Nginx, cfg.Replicas = false, 0, 0, false, 1
 	cfg.Proxied, cfg.Delay = true, delay
 	r := rigtest.Start(t, cfg)
 	for i, name := range []string{"redis-1", "redis-2"} {

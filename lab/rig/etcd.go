@@ -7,7 +7,7 @@ import (
 )
 
 func (r *Rig) addEtcds(program string) {
-	names := memberNames("etcd", r.cfg.EtcdServers)
+	names := memberNames("etcd", r.cfg.Etcd)
 	peers, cluster := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {
 		peers[i] = "http://" + r.takeAddr()

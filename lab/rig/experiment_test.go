@@ -21,7 +21,7 @@ import (
 func experiments() rig.Config {
 	cfg := everything()
 	cfg.MySQL, cfg.Nginx, cfg.Replicas = false, false, 2
-	cfg.ZookeeperServers, cfg.EtcdServers, cfg.RedisReplica, cfg.Clocks, cfg.Proxied = 3, 3, true, true, true
+	cfg.Zookeeper, cfg.Etcd, cfg.RedisReplica, cfg.Clocks, cfg.Proxied = 3, 3, true, true, true
 	return cfg
 }
 
@@ -66,7 +66,7 @@ func TestPlainLab(t *testing.T) {
 // address. Rig.Addresses must still return the servers' own addresses.
 func TestProxied(t *testing.T) {
 	cfg := experiments()
-	cfg.ZookeeperServers, cfg.EtcdServers, cfg.Clocks = 0, 0, false
+	cfg.Zookeeper, cfg.Etcd, cfg.Clocks = 1, 1, false
 	r := rigtest.Start(t, cfg)
 	for i, replica := range r.Addresses().Replicas {
 		from := fmt.Sprintf("replica-%d", i+1)
@@ -133,7 +133,7 @@ func setUpstream(t *testing.T, r *rig.Rig) {
 // not while one runs. After both killed servers have started again, all three must have their data.
 func TestEnsemble(t *testing.T) {
 	rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment, with the hazard minority-loss")
-	r := rigtest.Start(t, rig.Config{Zookeeper: true, ZookeeperServers: 3})
+	r := rigtest.Start(t, rig.Config{Zookeeper: 3})
 	addrs := r.Addresses().Zookeeper
 	if len(addrs) != 3 {
 		t.Fatalf("addresses %v", addrs)

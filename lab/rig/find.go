@@ -77,12 +77,12 @@ func find(cfg Config) (found programs, err error) {
 	need(cfg.Clocks, &found.faketime, "libfaketime.so.1", "/usr/lib/*/faketime/libfaketime.so.1")
 	need(cfg.Clocks, &found.malloc, "libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc_minimal.so.4")
 	need(cfg.Disk > 0, &found.strace, "strace")
-	if cfg.Zookeeper {
+	if cfg.Zookeeper > 0 {
 		var absent error
 		found.zookeeper, absent = findZookeeper()
 		err = errors.Join(err, absent)
 	}
-	need(cfg.Etcd, &found.etcd, "etcd")
+	need(cfg.Etcd > 0, &found.etcd, "etcd")
 	// Debian keeps the programs of each version of PostgreSQL apart, outside of PATH.
 	need(cfg.Postgres, &found.initdb, "initdb", "/usr/lib/postgresql/*/bin/initdb")
 	need(cfg.Postgres, &found.pgbouncer, "pgbouncer")

@@ -31,7 +31,7 @@ func (r *Rig) enter(ctx context.Context) error {
 			return backend.ExecuteMySQL(ctx, host.MySQL, "DROP DATABASE "+name)
 		}
 	}
-	if r.cfg.Zookeeper {
+	if r.cfg.Zookeeper > 0 {
 		if len(host.Zookeeper) == 0 {
 			return errors.New("rig: the host has no ZooKeeper")
 		}

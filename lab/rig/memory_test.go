@@ -17,7 +17,7 @@ import (
 func TestZookeeperOutOfMemory(t *testing.T) {
 	rigtest.Nightly(t, "TestOnExit of ./lab/rig")
 	exits := make(chan rig.Exit, 1)
-	r := rigtest.Start(t, rig.Config{Zookeeper: true, OnExit: func(e rig.Exit) { exits <- e }})
+	r := rigtest.Start(t, rig.Config{Zookeeper: 1, OnExit: func(e rig.Exit) { exits <- e }})
 	conn, _, err := zk.Connect(r.Addresses().Zookeeper, 30*time.Second, zk.WithLogInfo(false), zk.WithLogger(silence{}))
 	must(t, err)
 	defer conn.Close()

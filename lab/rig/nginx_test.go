@@ -16,7 +16,7 @@ import (
 // that docker-compose mounts.
 func TestNginx(t *testing.T) {
 	cfg := everything()
-	cfg.MySQL, cfg.Zookeeper, cfg.Redis = false, false, 0
+	cfg.MySQL, cfg.Zookeeper, cfg.Redis = false, 0, 0
 	r := rigtest.Start(t, cfg)
 	target := r.Addresses().Target
 
@@ -121,7 +121,7 @@ func repeatsUnsent(t *testing.T, r *rig.Rig, target string) {
 // stopped before nginx sends requests to the one before it.
 func TestRollingRestart(t *testing.T) {
 	cfg := everything()
-	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Redis = false, false, false, 0
+	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Redis = false, 0, 0, 0
 	r := rigtest.Start(t, cfg)
 	before := map[string]int{}
 	for _, s := range r.Servers() {

@@ -29,7 +29,7 @@ func (r *Rig) addReplica(i int) {
 	s.env = environment(slices.Concat(r.backendsEnv(name, i), []string{"LAB_TOKEN=" + r.cfg.Token, fmt.Sprintf("GOMAXPROCS=%d", share)}, r.cfg.ReplicaEnv)...)
 	// Not /readyz: it answers 503 without a backend, as in a partial rig or in some tests.
 	s.probe = func(ctx context.Context) error { return get(ctx, url+"/healthz") }
-	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper && r.cfg.Etcd {
+	if r.cfg.MySQL && r.cfg.Redis > 0 && r.cfg.Zookeeper > 0 && r.cfg.Etcd > 0 {
 		s.readyURL = url + "/readyz"
 	}
 	r.replicas = append(r.replicas, s)

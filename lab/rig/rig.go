@@ -168,10 +168,10 @@ func (r *Rig) addServers(found programs) {
 		r.addRedisReplica(found)
 	}
 	r.addTopology(found)
-	if r.cfg.Zookeeper && r.cfg.Host == nil {
+	if r.cfg.Zookeeper > 0 && r.cfg.Host == nil {
 		r.addZookeepers(found.zookeeper)
 	}
-	if r.cfg.Etcd {
+	if r.cfg.Etcd > 0 {
 		r.addEtcds(found.etcd)
 	}
 	if r.cfg.Postgres {

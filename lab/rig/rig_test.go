@@ -85,7 +85,7 @@ func TestStartAndStopTwice(t *testing.T) {
 // port of a stopped server of the first rig, and must get this port only when the first rig is closed.
 func TestTwoRigs(t *testing.T) {
 	cfg := everything()
-	cfg.MySQL, cfg.Zookeeper = false, false
+	cfg.MySQL, cfg.Zookeeper = false, 0
 	var rigs [2]*rig.Rig
 	var starting sync.WaitGroup
 	for i := range rigs {
@@ -142,7 +142,7 @@ func TestMissingPrograms(t *testing.T) {
 func TestOnExit(t *testing.T) {
 	exits := make(chan rig.Exit, 10)
 	cfg := everything()
-	cfg.MySQL, cfg.Zookeeper, cfg.OnExit = false, false, func(e rig.Exit) { exits <- e }
+	cfg.MySQL, cfg.Zookeeper, cfg.OnExit = false, 0, func(e rig.Exit) { exits <- e }
 	r := rigtest.Start(t, cfg)
 	for _, name := range []string{"redis-1", "nginx", "replica-3"} {
 		s, err := r.Server(name)
@@ -168,7 +168,7 @@ func TestOnExit(t *testing.T) {
 // TestRestart: a replica that is killed starts again, but no other server, and not a replica that the rig stops.
 func TestRestart(t *testing.T) {
 	cfg, exits := everything(), make(chan rig.Exit, 10)
-	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Nginx, cfg.Replicas = false, false, false, false, 2
+	cfg.MySQL, cfg.Zookeeper, cfg.Etcd, cfg.Nginx, cfg.Replicas = false, 0, 0, false, 2
 	cfg.Restart, cfg.OnExit = true, func(e rig.Exit) { exits <- e }
 	r := rigtest.Start(t, cfg)
 	servers := map[string]*rig.Server{}

@@ -62,7 +62,7 @@ func TestPortInUse(t *testing.T) {
 	reserved := udp.LocalAddr().(*net.UDPAddr).Port
 
 	ports := rig.Ports{Backends: rig.BackendPorts{Redis: port - 1, Etcd: reserved}}
-	_, err = rig.Start(t.Context(), rig.Config{Redis: 2, Etcd: true, Ports: ports})
+	_, err = rig.Start(t.Context(), rig.Config{Redis: 2, Etcd: 1, Ports: ports})
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -26,7 +26,7 @@ import (
 // owner. No user may log in without a password, or write a file with the password that the lab
 // prints.
 func TestStranger(t *testing.T) {
-	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1, Zookeeper: true, Etcd: true, Login: true, Replicas: 1, Token: "t0ken"})
+	r := rigtest.Start(t, rig.Config{MySQL: true, Redis: 1, Zookeeper: 1, Etcd: 1, Login: true, Replicas: 1, Token: "t0ken"})
 	target := filepath.Join(t.TempDir(), "authorized_keys")
 	at := r.Addresses()
 	t.Run("mysql", func(t *testing.T) { strangerAtMySQL(t, at.MySQL, target) })

@@ -33,7 +33,7 @@ func (r *Rig) javaOptions(dir string) []string {
 }
 
 func (r *Rig) addZookeepers(program zookeeperProgram) {
-	names := memberNames("zookeeper", r.cfg.ZookeeperServers)
+	names := memberNames("zookeeper", r.cfg.Zookeeper)
 	var members []string // the lines of an ensemble's configuration
 	for i := range names {
 		if len(names) > 1 {

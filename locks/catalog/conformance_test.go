@@ -75,7 +75,7 @@ func TestTopologies(t *testing.T) {
 		"cluster":   {func(c *rig.Config) { c.RedisTopology = rig.RedisCluster }, []string{"redis"}},
 		"Galera":    {func(c *rig.Config) { c.Database = rig.GaleraCluster }, []string{"mysql"}},
 		"TLS":       {func(c *rig.Config) { c.TLS = true }, []string{"mysql", "redis", "redlock", "zookeeper", "etcd"}},
-		"ensembles": {func(c *rig.Config) { c.ZookeeperServers, c.EtcdServers = 3, 3 }, []string{"zookeeper", "etcd"}},
+		"ensembles": {func(c *rig.Config) { c.Zookeeper, c.Etcd = 3, 3 }, []string{"zookeeper", "etcd"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := backends()

@@ -63,7 +63,7 @@ func (c settings) secured() (config *tls.Config, dsn string, err error) {
 
 // backends returns the configuration of a rig (real servers on this machine) with all servers that
 // the strategies need.
-func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: true, Etcd: true} }
+func backends() rig.Config { return rig.Config{MySQL: true, Redis: 5, Zookeeper: 1, Etcd: 1} }
 
 var servers *rig.Rig
 

@@ -27,7 +27,7 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rig.Config{Etcd: true}, func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rig.Config{Etcd: 1}, func(r *rig.Rig) { servers = r })
 }
 
 const lease = 4 * time.Second
@@ -365,7 +365,7 @@ func TestHalfOpen(t *testing.T) {
 // TestPingWrites: a server whose database is full serves reads, but no sale.
 func TestPingWrites(t *testing.T) {
 	t.Parallel()
-	client, err := etcdlock.Open(rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd, etcdlock.Access{})
+	client, err := etcdlock.Open(rigtest.Start(t, rig.Config{Etcd: 1}).Addresses().Etcd, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestPingWrites(t *testing.T) {
 // TestMemberHangs pauses a member that is not the leader. The others must serve all sales meanwhile.
 func TestMemberHangs(t *testing.T) {
 	t.Parallel()
-	r := rigtest.Start(t, rig.Config{Etcd: true, EtcdServers: 3})
+	r := rigtest.Start(t, rig.Config{Etcd: 3})
 	client, err := etcdlock.Open(r.Addresses().Etcd, etcdlock.Access{})
 	if err != nil {
 		t.Fatal(err)

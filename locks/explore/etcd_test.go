@@ -28,7 +28,7 @@ import (
 // questions about leases, keep-alives that the client repeats, watches without deletions or with the values
 // before, their progress notifications and fragments, users, and what differs between the members of a cluster.
 func TestEtcd(t *testing.T) {
-	addr := rigtest.Start(t, rig.Config{Etcd: true}).Addresses().Etcd
+	addr := rigtest.Start(t, rig.Config{Etcd: 1}).Addresses().Etcd
 	for _, script := range etcdScripts() {
 		t.Run(script.name, func(t *testing.T) {
 			var memory string

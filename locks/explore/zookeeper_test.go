@@ -15,7 +15,7 @@ import (
 // authentication, the operations sync, getChildren and reconfig, watches other than on the data of a node, the
 // names of ZooKeeper's own nodes, and what differs between the servers of an ensemble.
 func TestZooKeeper(t *testing.T) {
-	addr := rigtest.Start(t, rig.Config{Zookeeper: true}).Addresses().Zookeeper[0]
+	addr := rigtest.Start(t, rig.Config{Zookeeper: 1}).Addresses().Zookeeper[0]
 	for _, c := range zookeeperScripts() {
 		t.Run(c.name, func(t *testing.T) {
 			memory := inMemory(t, c.do)

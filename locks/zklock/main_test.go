@@ -17,7 +17,7 @@ import (
 var servers *rig.Rig
 
 func TestMain(m *testing.M) {
-	rigtest.MainWith(m, rigtest.Guest(rig.Config{Zookeeper: true}), func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, rigtest.Guest(rig.Config{Zookeeper: 1}), func(r *rig.Rig) { servers = r })
 }
 
 // server returns the address of the rig's ZooKeeper.

@@ -53,7 +53,7 @@ func (e Exercise) Lab(cfg *rig.Config, lock trial.Lock) {
 	lock.HazardLab(cfg)
 	cfg.Nginx, cfg.Clocks = false, false
 	if !slices.ContainsFunc(e.New, func(r Requirement) bool { return r.Hazard == "minority-loss" }) {
-		cfg.ZookeeperServers, cfg.EtcdServers = 0, 0 // fewer servers start sooner
+		cfg.Zookeeper, cfg.Etcd = 1, 1 // fewer servers start sooner
 	}
 }
 
