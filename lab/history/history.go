@@ -20,14 +20,6 @@ const (
 	Unknown                    // a time-out, a broken connection, or a service that did not know
 )
 
-// String returns the outcome's name, such as "refused".
-func (o Outcome) String() string {
-	if o > Unknown {
-		o = 0
-	}
-	return [...]string{"no outcome", "ok", "refused", "unknown"}[o]
-}
-
 // Reports distinguish these values of Op.Reason. The service's other outcomes stay unchanged.
 const (
 	Sold        = string(api.Sold)

@@ -59,13 +59,3 @@ func TestFailed(t *testing.T) {
 		}
 	}
 }
-
-func TestOutcomeNames(t *testing.T) {
-	for outcome, want := range map[history.Outcome]string{
-		history.OK: "ok", history.Refused: "refused", history.Unknown: "unknown", 0: "no outcome",
-	} {
-		if got := outcome.String(); got != want {
-			t.Errorf("outcome %d is %q, want %q", outcome, got, want)
-		}
-	}
-}

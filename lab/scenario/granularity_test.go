@@ -83,7 +83,7 @@ func TestMayRetry(t *testing.T) {
 	} {
 		for _, op := range ops {
 			if mayRetry(&op) != want {
-				t.Errorf("%s %s may be sent again: %t", op.Outcome, op.Reason, !want)
+				t.Errorf("%d %s may be sent again: %t", op.Outcome, op.Reason, !want)
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"oversell/lab/history"
 )
 
 // serverOf returns the column for a fault of a server.
@@ -51,7 +53,7 @@ func (s *scene) addOverlap() {
 // overwrites reports whether the write of a client set the stock to no less than it was before: then the
 // sale before it is lost.
 func (t Recorded) overwrites(task *task, at time.Duration) bool {
-	if t.lostUpdate() == "" || task.op.Outcome.String() != "ok" {
+	if t.lostUpdate() == "" || task.op.Outcome != history.OK {
 		return false
 	}
 	return t.initial-task.op.Remaining <= piecesAt(t.taken, at-1)
