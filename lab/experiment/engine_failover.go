@@ -72,9 +72,8 @@ func engineFailover(topology rig.Topology) Experiment {
 // engineLab returns a lab with MySQL and one topology of Redis.
 func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func(rig.Config) rig.Config {
 	return func(cfg rig.Config) rig.Config {
+		cfg = labOf(rig.OneServer)(cfg)
 		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
-		cfg.Redis, cfg.Zookeeper, cfg.Etcd = 1, 1, 1
-		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
 		cfg.ReplicaArgs = []string{"--lease", lease.String(), "--conns", "96"}
 		return cfg
 	}

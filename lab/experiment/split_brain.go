@@ -71,7 +71,7 @@ func splitFirst(role func(seed int64) int) Experiment {
 // on the new one the lease ends. It shows what the replication of each lock, as by WAIT, does not prevent.
 func splitRenewal() Experiment {
 	return Experiment{
-		Hazard: "split-renewal", Group: splitLater, Applies: renewedOnTopology, Fenced: true,
+		Hazard: "split-renewal", Group: splitLater, Fenced: true, Applies: func(c Card) bool { return onTopology(c) && c.Renews },
 		Default: Breaks, Lab: engineLab(rig.RedisSentinel, 0, Lease),
 		Title:           api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
 		Shows:           api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
@@ -94,8 +94,6 @@ func splitRenewal() Experiment {
 		}), contender),
 	}
 }
-
-func renewedOnTopology(c Card) bool { return onTopology(c) && c.Renews }
 
 // splitRenewalMin is splitRenewal with a master that requires a replica: the old one rejects the renewal.
 func splitRenewalMin() Experiment {
