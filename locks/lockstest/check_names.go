@@ -19,18 +19,18 @@ func names(t *trial) {
 		if (end[0] == ":Case" || end[0] == ":blank") && t.Card.Backends[min(1, len(t.Card.Backends)-1)] == "mysql" {
 			continue
 		}
-		h, err := mine.once(key+end[0], "holder", t.Timeout)
+		h, err := mine.try(t.long(key+end[0], "holder", t.Timeout))
 		if err != nil {
 			if errors.Is(err, locks.ErrNotAcquired) {
 				fail("the free key %q: %w", key+end[0], err)
 			}
 			continue
 		}
-		_, err = other.once(key+end[0], "contender", 0)
+		_, err = other.try(t.long(key+end[0], "contender", 0))
 		if err == nil {
 			fail("two requests hold the key %q", key+end[0])
 		}
-		next, err := other.once(key+end[1], "another", t.Timeout)
+		next, err := other.try(t.long(key+end[1], "another", t.Timeout))
 		if errors.Is(err, locks.ErrNotAcquired) {
 			fail("the lock of the key %q blocks the key %q", key+end[0], key+end[1])
 		} else if err == nil {

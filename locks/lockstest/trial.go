@@ -196,11 +196,7 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 	}
 }
 
-// once asks for a key, without a repetition after an error: a lock may refuse the key.
-func (p participant) once(key, owner string, wait time.Duration) (heldLock, error) {
-	return p.try(p.long(key, owner, wait))
-}
-
+// try sends a request once: a lock may refuse its key.
 func (p participant) try(r locks.Request) (heldLock, error) {
 	c := p.begin(r)
 	answer := p.await(c)
