@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -135,6 +136,25 @@ func (c Client) Follow(ctx context.Context, receive func(kind string, data []byt
 		}
 	}
 	return lines.Err()
+}
+
+// Exchange sends a request without a body, and reads at most 64 KiB of the answer.
+func Exchange(
+	ctx context.Context, client *http.Client, method, address string, header http.Header,
+) (status int, answered http.Header, body []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	maps.Copy(request.Header, header)
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	const maxBytes = 64 << 10
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxBytes))
+	return answer.StatusCode, answer.Header, body, err
 }
 
 // Call sends and decodes JSON. body and answer may be nil. A status except 200 gives an *Error.

@@ -40,10 +40,8 @@ type reply struct {
 
 func send(ctx context.Context, method, base, path string) (reply, error) {
 	var r reply
-	answer, err := rigtest.Send(ctx, method, base+path, token, &r)
-	if err == nil {
-		r.HTTP = answer.StatusCode
-	}
+	status, _, err := rigtest.Send(ctx, method, base+path, token, &r)
+	r.HTTP = status
 	return r, err
 }
 

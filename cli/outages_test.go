@@ -120,7 +120,7 @@ func TestEveryOutage(t *testing.T) {
 func readiness(t *testing.T, base string) map[string]string {
 	t.Helper()
 	var text struct{ Backends map[string]string }
-	_, err := rigtest.Send(t.Context(), http.MethodGet, base+"/readyz", "", &text)
+	_, _, err := rigtest.Send(t.Context(), http.MethodGet, base+"/readyz", "", &text)
 	must(t, err)
 	return text.Backends
 }

@@ -72,10 +72,8 @@ type reply struct {
 
 func exchange(ctx context.Context, method, base, path string) (reply, error) {
 	var r reply
-	answer, err := rigtest.Send(ctx, method, base+path, labToken, &r)
-	if err == nil {
-		r.HTTP, r.RetryAfter = answer.StatusCode, answer.Header.Get("Retry-After")
-	}
+	status, header, err := rigtest.Send(ctx, method, base+path, labToken, &r)
+	r.HTTP, r.RetryAfter = status, header.Get("Retry-After")
 	return r, err
 }
 

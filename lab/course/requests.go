@@ -55,7 +55,7 @@ func (r Runner) request(ctx context.Context, method string, q *request) {
 	if method != http.MethodGet {
 		header.Set("X-Lab-Token", r.Token)
 	}
-	status, body, err := load.Exchange(ctx, api.Direct(), method, r.Target+q.uri, header)
+	status, _, body, err := api.Exchange(ctx, api.Direct(), method, r.Target+q.uri, header)
 	q.done = time.Now()
 	if err != nil {
 		_, _ = fmt.Fprintf(r.Output, "%v\n", err)
@@ -73,14 +73,13 @@ func (r Runner) request(ctx context.Context, method string, q *request) {
 // record records the steps that the replicas take for the requests of curl, until the returned function is called.
 // If a replica is missing, there is no recording, and the answers say why.
 func (r Runner) record(ctx context.Context, commands []Command, results *Results) (done func()) {
-	curl := slices.ContainsFunc(commands, func(c Command) bool { return c.URL != nil })
-	start, stop, err := time.Time{}, func() []history.Event { return nil }, error(nil)
-	if curl && len(r.Replicas) > 0 {
-		soon, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		start, stop, err = experiment.Steps(soon, r.Replicas, r.Token)
+	if len(r.Replicas) == 0 || !slices.ContainsFunc(commands, func(c Command) bool { return c.URL != nil }) {
+		return func() {}
 	}
-	if err != nil || start.IsZero() {
+	soon, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	start, stop, err := experiment.Steps(soon, r.Replicas, r.Token)
+	if err != nil {
 		return func() {}
 	}
 	return func() {

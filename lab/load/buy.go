@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,7 +18,7 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 		query[name] = values
 	}
 	op := history.Op{Client: 1, Strategy: strategy, Qty: 1, Call: time.Since(start)}
-	status, body, err := Exchange(ctx, replica.HTTP, http.MethodGet, replica.Base+"/check/lock?"+query.Encode(), nil)
+	status, _, body, err := api.Exchange(ctx, replica.HTTP, http.MethodGet, replica.Base+"/check/lock?"+query.Encode(), nil)
 	if err == nil {
 		judge(&op, status, body)
 	} else {
@@ -29,21 +27,4 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 	}
 	op.Return = time.Since(start)
 	return op
-}
-
-// Exchange sends a request without a body, and returns the status and at most 64 KiB of the answer.
-func Exchange(ctx context.Context, client *http.Client, method, address string, header http.Header) (status int, body []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
-	if err != nil {
-		return 0, nil, err
-	}
-	maps.Copy(request.Header, header)
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	const maxBytes = 64 << 10
-	body, err = io.ReadAll(io.LimitReader(response.Body, maxBytes))
-	return response.StatusCode, body, err
 }

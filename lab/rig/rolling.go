@@ -3,7 +3,6 @@ package rig
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 
 	"oversell/api"
@@ -44,18 +43,12 @@ func (r *Rig) balanced(ctx context.Context, s *Server) error {
 	if len(r.nginx) == 0 {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.addrs.Target+"/healthz", http.NoBody)
+	once := http.Header{"Connection": {"close"}} // an open connection would delay a later Stop of nginx
+	_, header, _, err := api.Exchange(ctx, api.Direct(), http.MethodGet, r.addrs.Target+"/healthz", once)
 	if err != nil {
 		return fmt.Errorf("rig: %w", err)
 	}
-	request.Close = true // an open connection would delay a later Stop of nginx
-	response, err := api.Direct().Do(request)
-	if err != nil {
-		return fmt.Errorf("rig: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, response.Body)
-	if name := response.Header.Get("X-Replica"); name != s.name {
+	if name := header.Get("X-Replica"); name != s.name {
 		return fmt.Errorf("rig: %q answered", name)
 	}
 	return nil

@@ -44,7 +44,7 @@ func TestStranger(t *testing.T) {
 		must(t, r.AwaitReady(t.Context()))
 		for _, strategy := range []string{"zk", "zk-mutex", "etcd"} {
 			var sale struct{ Outcome, Detail string }
-			if _, err := rigtest.Send(t.Context(), http.MethodPost, at.Target+"/check/lock?strategy="+strategy, "", &sale); err != nil || sale.Outcome != "sold" {
+			if _, _, err := rigtest.Send(t.Context(), http.MethodPost, at.Target+"/check/lock?strategy="+strategy, "", &sale); err != nil || sale.Outcome != "sold" {
 				t.Errorf("%s: a sale after the restart: %+v, %v", strategy, sale, err)
 			}
 		}

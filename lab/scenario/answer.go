@@ -9,7 +9,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/load"
 )
 
 // Answer is the service's answer to a client, with the fields that the scenarios read.
@@ -35,7 +34,7 @@ func post(ctx context.Context, to api.Client, path string) Answer {
 }
 
 func postWith(ctx context.Context, to api.Client, path string, header http.Header) (a Answer) {
-	status, body, err := load.Exchange(ctx, to.HTTP, http.MethodPost, to.Base+path, header)
+	status, _, body, err := api.Exchange(ctx, to.HTTP, http.MethodPost, to.Base+path, header)
 	if err != nil {
 		return Answer{Outcome: unknown, Detail: err.Error()}
 	}
