@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
+
+	"oversell/lab/suggest"
 )
 
 // Link is a proxy on the way from one server to another, such as from replica-1 to redis-1. Its
@@ -180,15 +181,5 @@ func (r *Rig) Links() []*Link { return slices.Clone(r.links) }
 
 // Link returns the link from a server to another: Link("replica-1", "mysql").
 func (r *Rig) Link(from, to string) (*Link, error) {
-	var names []string
-	for _, l := range r.links {
-		if l.from == from && l.to == to {
-			return l, nil
-		}
-		names = append(names, l.String())
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("rig: no link from %s to %s: the lab was started without proxies", from, to)
-	}
-	return nil, fmt.Errorf("rig: no link from %s to %s: there are %s", from, to, strings.Join(names, ", "))
+	return suggest.Find("link", (&Link{from: from, to: to}).String(), r.links, (*Link).String)
 }

@@ -8,12 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"oversell/lab/suggest"
 )
 
 // Rig is a set of running servers.
@@ -310,14 +311,7 @@ func (r *Rig) Servers() []*Server {
 // redis-1, redis-1-replica, redis-master, redis-replica-1, sentinel-1, redis-node-1, zookeeper, zookeeper-1 (of an
 // ensemble), etcd, etcd-1 (of a cluster), postgres, pgbouncer, nginx, prometheus and replica-1.
 func (r *Rig) Server(name string) (*Server, error) {
-	var names []string
-	for _, s := range r.Servers() {
-		if s.name == name {
-			return s, nil
-		}
-		names = append(names, s.name)
-	}
-	return nil, fmt.Errorf("rig: no server %q: there are %s", name, strings.Join(names, ", "))
+	return suggest.Find("server", name, r.Servers(), (*Server).Name)
 }
 
 // Close stops all servers and removes their files. The replicas finish their requests before nginx
