@@ -11,7 +11,7 @@ import (
 )
 
 // longLook is how long the lock of an adapter is watched: it may have a lease of ten seconds that its hello denies,
-// or end its renewals after some of them.
+// or end its renewals after some twenty of them.
 const longLook = 22 * time.Second
 
 func expiry(t *trial) {
@@ -48,22 +48,14 @@ func noExpiry(t *trial) {
 	r := t.short(key, "holder")
 	r.Lease = t.Lease // a strategy without leases must ignore this lease
 	h := mine.acquire("acquire", r)
-	period := 2 * t.Lease
-	if t.Card.Family == "adapter" {
-		period = longLook
-	}
-	t.mustStayHeld(h, other, key, period)
+	t.mustStayHeld(h, other, key, 2*t.Lease)
 	h.mustRelease()
 }
 
 func renewal(t *trial) {
 	mine, other, key := t.shortPair()
 	h := mine.acquire("acquire", t.short(key, "holder"))
-	period := 3*t.Lease + t.Lease/3
-	if t.Card.Family == "adapter" { // some twenty renewals
-		period = longLook
-	}
-	t.mustStayHeld(h, other, key, period)
+	t.mustStayHeld(h, other, key, 3*t.Lease+t.Lease/3)
 	h.mustRelease()
 	other.mustFindFreeNow(key, "contender")
 }
@@ -135,6 +127,9 @@ func sameProcess(t *trial) {
 }
 
 func (t *trial) mustStayHeld(h heldLock, other participant, key string, period time.Duration) {
+	if t.Card.Family == "adapter" {
+		period = longLook
+	}
 	interval := time.NewTicker(t.Lease / 4)
 	defer interval.Stop()
 	for began := time.Now(); time.Since(began) < period; {
