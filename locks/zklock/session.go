@@ -329,11 +329,3 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 	}
 	return c
 }
-
-// survived returns the hazards that a lock survives since it ends with its session, and more.
-func survived(more ...api.Hazard) []api.Hazard {
-	return append([]api.Hazard{
-		api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.ClockJump,
-		api.SessionExpiry, api.Cutoff, api.LostReply, api.Operator, api.Starved, api.WaiterSession,
-	}, more...)
-}

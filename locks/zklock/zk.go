@@ -182,7 +182,11 @@ func (*zkLock) Card() api.Card {
 			EN: "Choose it if the lock must survive a dead server or a clock that jumps, or keep the order of arrival. It is slower than `redis`.",
 			ZH: "节点宕机或时钟跳变时锁仍要有效，或者必须先来先得时选它。它比 `redis` 慢。",
 		},
-		Protects: survived(api.DeadWaiter, api.Nesting, api.Herd),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 		Tutorial: []api.Figure{{Note: api.Text{EN: "Curator", ZH: "Curator"}, Throughput: 36.6, MedianMS: 2570, Remaining: 0}},
 	}, api.Pause)
 }

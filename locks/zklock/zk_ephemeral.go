@@ -107,7 +107,11 @@ func (*ephemeral) Card() api.Card {
 			EN: "Not for production: waiters poll, and each try is a write for all the servers. Use `zk` instead.",
 			ZH: "不要用于生产环境：等待者不断轮询，每次重试都是对集群的一次写。请改用 `zk`。",
 		},
-		Protects: survived(),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter tries five times a second, and each try is a write for the ensemble.",

@@ -39,7 +39,11 @@ func (*ephemeralWatch) Card() api.Card {
 			EN: "Not for production: each release wakes all waiters, a thundering herd, and one of them gets the lock. Use `zk` instead.",
 			ZH: "不要用于生产环境：每次释放都会惊醒所有等待者（惊群），只有一个能拿到锁。请改用 `zk`。",
 		},
-		Protects: survived(),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Herd, Why: api.Text{
 				EN: "All waiters watch the same node: each release wakes all of them, and only one gets the lock.",

@@ -31,6 +31,10 @@ func multiCard() api.Card {
 			EN: "Choose it if one operation must lock several things together, such as a product and its warehouse, and the locks must survive a dead server.",
 			ZH: "一次操作要同时锁住几样东西（例如商品和仓库），而且节点宕机也不能丢锁时选它。",
 		},
-		Protects: survived(api.DeadWaiter, api.Nesting, api.Herd, api.Deadlock),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss, api.ClockJump,
+			api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Nesting, api.Herd, api.Deadlock,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 	}, api.Pause)
 }

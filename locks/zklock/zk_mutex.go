@@ -28,6 +28,10 @@ func (*mutex) Card() api.Card {
 			EN: "Choose it instead of `zk` if an owner must never hold the lock twice. If methods with the lock call each other, use `zk`.",
 			ZH: "不允许同一持有者重复加锁时，用它代替 `zk`。持锁的方法会互相调用，就用可重入的 `zk`。",
 		},
-		Protects: survived(api.DeadWaiter, api.Herd),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 	}, api.Nesting, api.Pause)
 }

@@ -63,7 +63,11 @@ func (*sequential) Card() api.Card {
 			EN: "Not for production: each waiter reads the whole queue again and again. Use `zk`, in which a waiter watches one node.",
 			ZH: "不要用于生产环境：每个等待者都反复读取整个队列。请改用 `zk`，它只监听前一个节点。",
 		},
-		Protects: survived(api.DeadWaiter),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 		Breaks: []api.Break{
 			{Hazard: api.Polling, Why: api.Text{
 				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",

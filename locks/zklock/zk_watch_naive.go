@@ -58,7 +58,11 @@ func (*watchNaive) Card() api.Card {
 			EN: "Not for production: if a waiter in the queue dies, the next one enters beside the holder. Use `zk` instead.",
 			ZH: "不要用于生产环境：队列中间的等待者一死，后一个就会和持有者同时进入。请改用 `zk`。",
 		},
-		Protects: survived(api.Herd),
+		Protects: []api.Hazard{
+			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Failover, api.MinorityLoss,
+			api.ClockJump, api.SessionExpiry, api.Cutoff, api.LostReply, api.Herd,
+			api.Operator, api.Starved, api.WaiterSession,
+		},
 		Breaks: []api.Break{
 			{Hazard: api.DeadWaiter, Why: api.Text{
 				EN: "When a waiter in the middle dies or gives up, the next waiter takes the lock although another one holds it.",
