@@ -45,7 +45,7 @@ type Survey struct {
 // Finding is a plan that failed, after it was shrunk.
 type Finding struct {
 	Drawn
-	First chaos.Plan // as it was drawn
+	First chaos.Plan // as it was drawn; nil if it was given
 	Tries int        // until First failed again; 0 means that it never did
 }
 
@@ -244,7 +244,7 @@ func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chao
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
 // drawn, stays as it is.
 func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn) (err error) {
-	f := Finding{Drawn: d, First: d.Moves}
+	f := Finding{Drawn: d}
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {
 		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
@@ -261,7 +261,7 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 		return 0
 	}
 	if f.Tries = 1; c.Plan == nil {
-		f.Tries = again(d.Moves, tries)
+		f.First, f.Tries = d.Moves, again(d.Moves, tries)
 	}
 	if c.Plan == nil && f.Tries > 0 {
 		chaos.Shrink(f.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
