@@ -35,3 +35,11 @@ func TestLeftOut(t *testing.T) {
 		t.Errorf("the only one: %v, left out %d", err, w.n)
 	}
 }
+
+// TestRandomPlansAsHazard checks that a plan can name the random plans, which are a square of the page.
+func TestRandomPlansAsHazard(t *testing.T) {
+	chosen, err := Plan{Hazards: []string{Chaos}}.choose([]Card{{api.Card{ID: "none"}}})
+	if err != nil || len(chosen) != 1 || chosen[0].Hazard != Chaos {
+		t.Error(chosen, err)
+	}
+}
