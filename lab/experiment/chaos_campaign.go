@@ -84,8 +84,7 @@ type CampaignWatcher interface {
 // campaign is the state of a Campaign that several labs carry out.
 type campaign struct {
 	Campaign
-	began   time.Time
-	stalled time.Duration // see carryOut
+	began time.Time
 
 	mu    sync.Mutex // protects the fields below, the surveys, and the calls of the watcher
 	watch CampaignWatcher
@@ -96,7 +95,7 @@ type campaign struct {
 // Conduct carries out the campaign, in each lab one plan after the other. A strategy whose card a finding contradicts
 // gets no more plans. A lab in which two plans in a row cannot be carried out gets no more.
 func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatcher) ([]*Survey, error) {
-	all := &campaign{Campaign: c, began: time.Now(), stalled: Lease / 10, watch: w}
+	all := &campaign{Campaign: c, began: time.Now(), watch: w}
 	for _, s := range c.Subjects {
 		steps := slices.Concat(beds[0].LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
 		for _, m := range c.Plan {
@@ -229,16 +228,15 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 // carryOut carries out a plan. If it contradicts the card, but this process got no processor for a while, renewals may have
 // been late: then it is carried out again, and is inconclusive if it fails like this each time.
 func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
-	for range 3 {
-		longest := stall.Longest(ctx)
+	busy := stall.Repeat(ctx, bed.stalled, func() bool {
 		d, err = bed.CarryOut(ctx, s, p, seed)
 		d.Adapter = c.Adapter
-		if stalled := longest(); err != nil || !d.Verdict.Failed() || d.Claim != Protects || stalled <= c.stalled {
-			return d, err
-		}
+		return err == nil && d.contradicts()
+	})
+	if busy {
+		d.Verdict = api.Inconclusive
 	}
-	d.Verdict = api.Inconclusive
-	return d, nil
+	return d, err
 }
 
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not

@@ -96,23 +96,38 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// TestBusyMachine does not count a plan that contradicts its card while this process got no processor.
+// TestBusyMachine does not count a plan, nor a run of a hazard, that contradicts its card while this process got no
+// processor.
 func TestBusyMachine(t *testing.T) {
 	bed := open(t)
 	s := subject(t, bed, "none", false)
-	s.Card.Safe, s.Card.Breaks = true, nil
+	s.Card.Safe, s.Card.Breaks, s.Card.Protects = true, nil, []api.Hazard{"race"}
 	plan, err := chaos.Parse("A sells at read, B sells, A resumes")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for limit, counts := range map[time.Duration]int{0: 0, time.Hour: 1} {
 		survey := &Survey{Subject: s, Coverage: chaos.Coverage{}}
-		busy := &campaign{Campaign: Campaign{Plan: plan}, stalled: limit, watch: unwatched{}}
+		bed.stalled = limit
+		busy := &campaign{Campaign: Campaign{Plan: plan}, watch: unwatched{}}
 		if err := busy.once(t.Context(), bed, survey, 1); err != nil {
 			t.Fatal(err)
 		}
 		if survey.Plans != counts || survey.Busy != 1-counts || len(survey.Findings) != counts || survey.Inconclusive() != (counts == 0) {
 			t.Errorf("with a limit of %v: %+v", limit, survey)
+		}
+		results, err := race().carryOut(t.Context(), bed, []Subject{s, subject(t, bed, "redis", false)}, 1)
+		if err != nil || len(results) != 2 {
+			t.Fatal(results, err)
+		}
+		for _, r := range results {
+			want := map[string]api.Verdict{"none": api.Broken, "redis": api.Safe}[r.Strategy]
+			if r.Strategy == "none" && counts == 0 {
+				want = api.Inconclusive
+			}
+			if r.Verdict != want {
+				t.Errorf("with a limit of %v, the race of %s: %s, want %s; it claims %q", limit, r.Strategy, r.Verdict, want, r.Claim)
+			}
 		}
 	}
 }

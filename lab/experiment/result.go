@@ -89,6 +89,9 @@ func (r Result) Agrees() bool {
 	}
 }
 
+// contradicts reports whether the run shows the contrary of the claim.
+func (r Result) contradicts() bool { return !r.Agrees() && r.Verdict != api.Inconclusive }
+
 // withLostEvents makes a verdict inconclusive if lost events could have changed it. These are runs
 // without harm, and runs with two holders: a lock whose release is lost seems held.
 func (r Result) withLostEvents(lost int) Result {

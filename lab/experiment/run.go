@@ -15,6 +15,7 @@ import (
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/rig"
+	"oversell/lab/stall"
 	"oversell/lab/suggest"
 )
 
@@ -132,7 +133,7 @@ func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, st
 
 func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
-		return e.performOn(ctx, bed, subjects, seed)
+		return e.unlessBusy(ctx, bed, subjects, seed)
 	}
 	own, err := rig.Start(ctx, e.Lab(bed.Rig.Config()))
 	if err != nil {
@@ -144,7 +145,31 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 		return nil, err
 	}
 	defer ownBed.Close()
-	return e.performOn(ctx, ownBed, subjects, seed)
+	return e.unlessBusy(ctx, ownBed, subjects, seed)
+}
+
+// unlessBusy repeats runs that contradict a card if this process got no processor for a while: renewals may have been late.
+// They are inconclusive if that happens each time. A campaign of random plans does this for each plan.
+func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
+	if e.Hazard == Chaos {
+		return e.performOn(ctx, bed, subjects, seed)
+	}
+	busy := stall.Repeat(ctx, bed.stalled, func() bool {
+		var again []Result
+		again, err = e.performOn(ctx, bed, subjects, seed)
+		results = append(slices.DeleteFunc(results, Result.contradicts), again...)
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool {
+			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && r.contradicts() })
+		})
+		return err == nil && len(subjects) > 0
+	})
+	for i := range results {
+		if busy && results[i].contradicts() {
+			results[i].Verdict, results[i].Invariant = api.Inconclusive, ""
+			results[i].Why = api.Joined(api.Text{EN: "This machine was too busy for renewals.", ZH: "这台机器太忙，续期可能来不及。"}, results[i].Why)
+		}
+	}
+	return results, err
 }
 
 func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {

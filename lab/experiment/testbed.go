@@ -42,6 +42,8 @@ type Testbed struct {
 	cards []Card
 	idle  bool   // in a test, no fault is injected: then no run may have a verdict
 	mysql string // the version of its MySQL or MariaDB
+	// stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
+	stalled time.Duration
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
 	ownCost  int64 // the requests to the backends of one reading of their counters
@@ -52,6 +54,8 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	bed := &Testbed{
 		Rig:  r,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * time.Minute},
+
+		stalled: Lease / 10,
 	}
 	bed.products.Store(1000)
 	var err error
