@@ -21,7 +21,7 @@ func allVerdicts() []verdictWords {
 		{api.Aborted, api.Text{EN: "the lease expired before the work finished, and the request was rejected; no update was lost", ZH: "工作完成之前租期已过，请求被拒绝；没有丢失更新"}, "%[1]s aborted: the lease expired before the work finished, and the request was rejected. No update was lost.", "%[1]s 中断：工作完成之前租期已过，请求被拒绝；没有丢失更新。"},
 		{api.Wasteful, api.Text{EN: "correct, but the cost grows with the number of waiters", ZH: "正确，但代价随等待者的数量增长"}, "%[1]s was correct, but its cost grows with the number of waiters.", "%[1]s 正确，但代价随等待者的数量增长。"},
 		{api.NotShown, api.Text{EN: "the card claims a flaw, and no run showed it", ZH: "卡片声明的缺陷没有显现"}, "No run showed the flaw that the card of %[1]s claims.", "%[1]s 的卡片所声明的缺陷没有显现。"},
-		{api.Inconclusive, api.Text{EN: "requests got no answer, events of the recording were lost, or the experiment itself failed", ZH: "有请求没有应答，有记录丢失，或实验本身失败"}, "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
+		{api.Inconclusive, api.Text{EN: "requests got no answer, events of the recording were lost, the machine was too busy for renewals, or the experiment itself failed", ZH: "有请求没有应答，有记录丢失，机器太忙，或实验本身失败"}, "The run of %[1]s is inconclusive: it neither shows nor rules out a failure.", "%[1]s 无法判定：这次运行既没有证实、也没有排除故障。"},
 	}
 }
 
