@@ -143,6 +143,9 @@ func (f *chaosFlags) checkCampaign() (err error) {
 	if f.labs < 1 || f.labs > 16 {
 		return fmt.Errorf("--labs %d: must be 1 to 16", f.labs)
 	}
+	if f.campaign.For < 0 {
+		return fmt.Errorf("--for %v: must not be negative", f.campaign.For)
+	}
 	if f.plan != "" {
 		f.campaign.For, f.labs = 0, 1
 		f.campaign.Plan, err = chaos.Parse(f.plan)
