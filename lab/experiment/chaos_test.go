@@ -116,17 +116,17 @@ func TestBusyMachine(t *testing.T) {
 		if survey.Plans != counts || survey.Busy != 1-counts || len(survey.Findings) != counts || survey.Inconclusive() != (counts == 0) {
 			t.Errorf("with a limit of %v: %+v", limit, survey)
 		}
-		results, err := race().carryOut(t.Context(), bed, []Subject{s, subject(t, bed, "redis", false)}, 1)
-		if err != nil || len(results) != 2 {
-			t.Fatal(results, err)
-		}
-		for _, r := range results {
-			want := map[string]api.Verdict{"none": api.Broken, "redis": api.Safe}[r.Strategy]
-			if r.Strategy == "none" && counts == 0 {
-				want = api.Inconclusive
+		onTrial := s // without a claim
+		onTrial.Card.Protects, onTrial.Card.Family = nil, "adapter"
+		for _, none := range []Subject{s, onTrial} {
+			results, err := race().carryOut(t.Context(), bed, []Subject{none, subject(t, bed, "redis", false)}, 1)
+			verdicts := map[string]api.Verdict{}
+			for _, r := range results {
+				verdicts[r.Strategy] = r.Verdict
 			}
-			if r.Verdict != want {
-				t.Errorf("with a limit of %v, the race of %s: %s, want %s; it claims %q", limit, r.Strategy, r.Verdict, want, r.Claim)
+			want := []api.Verdict{api.Inconclusive, api.Broken}[counts]
+			if err != nil || len(results) != 2 || verdicts["none"] != want || verdicts["redis"] != api.Safe {
+				t.Errorf("with a limit of %v, the race of none, on trial: %t: %v %v, want %s", limit, none.Card.onTrial(), verdicts, err, want)
 			}
 		}
 	}

@@ -148,25 +148,31 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 	return e.unlessBusy(ctx, ownBed, subjects, seed)
 }
 
-// unlessBusy repeats runs that contradict a card if this process got no processor for a while: renewals may have been late.
-// They are inconclusive if that happens each time. A campaign of random plans does this for each plan.
+// unlessBusy repeats runs that contradict a claim, or that a lock on trial fails without a claim, if this process got no
+// processor for a while: renewals may have been late. If that happens each time, they are inconclusive. A campaign of random
+// plans does this for each plan.
 func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
 	if e.Hazard == Chaos {
 		return e.performOn(ctx, bed, subjects, seed)
 	}
+	doubtful := func(s Subject) func(Result) bool {
+		return func(r Result) bool {
+			return r.Name() == s.Name() && (r.contradicts() || s.Card.onTrial() && r.Claim == Silent && r.Verdict.Failed())
+		}
+	}
 	busy := stall.Repeat(ctx, bed.stalled, func() bool {
-		var again []Result
-		again, err = e.performOn(ctx, bed, subjects, seed)
-		results = append(slices.DeleteFunc(results, Result.contradicts), again...)
-		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool {
-			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && r.contradicts() })
-		})
+		for _, s := range subjects { // from the second attempt on
+			results = slices.DeleteFunc(results, doubtful(s))
+		}
+		again, failed := e.performOn(ctx, bed, subjects, seed)
+		results, err = append(results, again...), failed
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return !slices.ContainsFunc(again, doubtful(s)) })
 		return err == nil && len(subjects) > 0
 	})
-	for i := range results {
-		if busy && results[i].contradicts() {
+	for i, r := range results {
+		if busy && slices.ContainsFunc(subjects, func(s Subject) bool { return doubtful(s)(r) }) {
 			results[i].Verdict, results[i].Invariant = api.Inconclusive, ""
-			results[i].Why = api.Joined(api.Text{EN: "This machine was too busy for renewals.", ZH: "这台机器太忙，续期可能来不及。"}, results[i].Why)
+			results[i].Why = api.Joined(api.Text{EN: "This machine was too busy for renewals.", ZH: "这台机器太忙，续期可能来不及。"}, r.Why)
 		}
 	}
 	return results, err
