@@ -1,7 +1,6 @@
 package oversell.adapters;
 
 import java.time.Duration;
-import java.util.ConcurrentModificationException;
 import org.springframework.dao.CannotAcquireLockException;
 import org.springframework.integration.jdbc.lock.DefaultLockRepository;
 import org.springframework.integration.jdbc.lock.JdbcLockRegistry;
@@ -46,19 +45,10 @@ final class JdbcRegistry implements Library {
         DistributedLock lock = registry().obtain(r.key());
         Duration lease = r.leaseMs() > 0 ? Duration.ofMillis(r.leaseMs()) : LEASE;
         try {
-            return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> release(lock) : null;
+            return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> Spring.release(lock) : null;
         } catch (CannotAcquireLockException e) {
             if (e.getCause() instanceof InterruptedException) return null;
             throw e;
-        }
-    }
-
-    private static boolean release(DistributedLock lock) {
-        try {
-            lock.unlock();
-            return true;
-        } catch (ConcurrentModificationException expired) {
-            return false;
         }
     }
 

@@ -4,11 +4,13 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import java.net.URI;
 import java.time.Duration;
+import java.util.ConcurrentModificationException;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.integration.support.locks.DistributedLock;
 
-/** The connections of a Spring service. Without time-outs, a command on a cut connection would take a minute. */
+/** What both of Spring's locks need. Without time-outs, a command on a cut connection would take a minute. */
 final class Spring {
     private Spring() {}
 
@@ -38,5 +40,15 @@ final class Spring {
         config.setConnectionTimeout(1000);
         config.setInitializationFailTimeout(-1);
         return new HikariDataSource(config);
+    }
+
+    /** Returns false if the lock had expired. */
+    static boolean release(DistributedLock lock) {
+        try {
+            lock.unlock();
+            return true;
+        } catch (ConcurrentModificationException expired) {
+            return false;
+        }
     }
 }

@@ -1,7 +1,6 @@
 package oversell.adapters;
 
 import java.time.Duration;
-import java.util.ConcurrentModificationException;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.support.locks.DistributedLock;
@@ -32,16 +31,7 @@ final class SpringRegistry implements Library {
     public Library.Held acquire(Library.Request r) throws InterruptedException {
         DistributedLock lock = registry().obtain(r.key());
         Duration lease = r.leaseMs() > 0 ? Duration.ofMillis(r.leaseMs()) : LEASE;
-        return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> release(lock) : null;
-    }
-
-    private static boolean release(DistributedLock lock) {
-        try {
-            lock.unlock();
-            return true;
-        } catch (ConcurrentModificationException expired) {
-            return false;
-        }
+        return lock.tryLock(Duration.ofMillis(r.waitMs()), lease) ? () -> Spring.release(lock) : null;
     }
 
     @Override
