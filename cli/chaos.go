@@ -55,7 +55,8 @@ clients lock and unlock such a primitive by hand.
 Exit status:
   0    every finding is a hazard that the strategy's card names
   1    a finding contradicts a card, or the command failed
-  2    a fault that applies never landed, or the command line is wrong
+  2    a fault that applies never landed, a finding that contradicts a card did
+       not repeat, or the command line is wrong
   130  stopped by Ctrl-C`
 
 func chaosCommand() *cobra.Command {

@@ -278,8 +278,8 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 	return err
 }
 
-// Inconclusive reports whether a fault that applies never landed, a plan failed that never failed again, or the machine
-// was too busy for each plan.
+// Inconclusive reports whether a fault that applies never landed, the machine was too busy for each plan, or a plan
+// contradicted the card that never failed again.
 func (s *Survey) Inconclusive() bool {
-	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Tries == 0 })
+	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries == 0 })
 }

@@ -132,6 +132,25 @@ func TestBusyMachine(t *testing.T) {
 	}
 }
 
+// TestInconclusive also checks that a plan that a card names need not fail again.
+func TestInconclusive(t *testing.T) {
+	for _, test := range []struct {
+		survey Survey
+		want   bool
+	}{
+		{Survey{}, true},
+		{Survey{Plans: 1}, false},
+		{Survey{Plans: 1, Missing: []chaos.Verb{chaos.Cut}}, true},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Breaks}}}}}, false},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Silent}}}}}, false},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Protects}}}}}, true},
+	} {
+		if got := test.survey.Inconclusive(); got != test.want {
+			t.Errorf("%+v: %t", test.survey, got)
+		}
+	}
+}
+
 // TestLatestWake measures how long a waiter was not woken. A grant that is recorded before the release says nothing.
 func TestLatestWake(t *testing.T) {
 	at := func(owner string, step api.Step, s time.Duration) history.Event {
