@@ -111,7 +111,8 @@ func fewest(g Graph, at int, log []Entry) (best int) {
 		}
 		next := log[:len(log):len(log)]
 		for _, s := range move.Log {
-			next = append(next, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Text: g.Lines[s.Line].Text, Row: s.Row, Move: moves + 1})
+			s.Move = moves + 1
+			next = append(next, s)
 		}
 		if found := fewest(g, move.To, next); found > 0 && (best == 0 || found < best) {
 			best = found

@@ -30,12 +30,8 @@ func (g Graph) Log(moves []Client) (log []Entry) {
 			break
 		}
 		move := g.Nodes[at].Moves[client]
-		for _, seen := range move.Log {
-			line := g.Lines[seen.Line]
-			e := Entry{Client: seen.Client, Step: line.Step, Text: line.Text, Row: seen.Row, Move: i + 1}
-			for _, c := range seen.Commands {
-				e.Commands = append(e.Commands, g.Commands[c])
-			}
+		for _, e := range move.Log {
+			e.Move = i + 1
 			log = append(log, e)
 		}
 		at = move.To

@@ -14,16 +14,7 @@ import (
 // Graph has the states that the two clients of a strategy can reach, and the moves between them. A
 // page can replay every order of steps from it without servers.
 type Graph struct {
-	Lines []Line `json:"lines"` // what a client can do; Seen names a line by its index
 	Nodes []Node `json:"nodes"` // the first one is the start
-	// Commands are the commands of all moves; Seen names a command by its index.
-	Commands []string `json:"commands"`
-}
-
-// Line is the text of an Entry.
-type Line struct {
-	Step string `json:"step,omitempty"`
-	api.Text
 }
 
 // Node is a state of both clients. Orders of steps lead to the same Node if each client has done the
@@ -35,19 +26,11 @@ type Node struct {
 	End    *End     `json:"end,omitempty"`
 }
 
-// Move leads to another Node. Log has what was observed on the way, also of the other client.
+// Move leads to another Node. Log has what was observed on the way, also of the other client, with the commands of the
+// round that recorded the move.
 type Move struct {
-	To  int    `json:"to"`
-	Log []Seen `json:"log"`
-}
-
-// Seen is an Entry whose text is a line of the Graph.
-type Seen struct {
-	Client Client `json:"client"`
-	Line   int    `json:"line"`
-	Row    int    `json:"row"`
-	// Commands were sent in the round that recorded the move.
-	Commands []int `json:"commands,omitempty"`
+	To  int     `json:"to"`
+	Log []Entry `json:"log"`
 }
 
 // End is the verdict on a round.
@@ -125,7 +108,7 @@ func (n Node) movable(client Client) bool {
 // complete returns the states that moves reach from the start, in the order of their distance. It
 // returns an error if one of them has a move that no round could repeat.
 func (r *recorder) complete(strategy string) (Graph, error) {
-	g, places := Graph{Lines: r.Lines, Commands: r.Commands}, map[int]int{}
+	g, places := Graph{}, map[int]int{}
 	for at := range r.reached(0) {
 		places[at] = len(places)
 	}
@@ -160,7 +143,7 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path []Client) (err error) 
 		}
 		to := r.node(round)
 		if r.Nodes[at].Moves[client] == nil {
-			r.Nodes[at].Moves[client] = &Move{To: to, Log: r.seen(settled(round.Log[before:], client), round.product)}
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: recorded(settled(round.Log[before:], client), round.product)}
 		}
 		at = to
 	}
@@ -212,46 +195,28 @@ func settled(log []Entry, mover Client) []Entry {
 	return append(of[mover], of[mover.other()]...)
 }
 
-func (r *recorder) seen(log []Entry, product int64) (seen []Seen) {
-	for _, e := range log {
-		s := Seen{Client: e.Client, Line: r.line(e), Row: e.Row}
-		for _, c := range e.Commands {
-			s.Commands = append(s.Commands, r.command(c, product))
-		}
-		seen = append(seen, s)
-	}
-	return seen
-}
-
 // ids matches the ids of requests and of etcd's leases, which are different in each round.
 var ids = regexp.MustCompile(`(replica-\d)-[0-9a-f]{8}-\d+|\b[0-9a-f]{15,16}\b`)
 
-// command returns the index of a command, with the product 1 and without the ids of the round.
-func (r *recorder) command(text string, product int64) int {
-	text = ids.ReplaceAllString(text, "$1…")
-	text = regexp.MustCompile(`\b`+strconv.FormatInt(product, 10)+`\b`).ReplaceAllLiteralString(text, "1")
-	return place(&r.Commands, text)
-}
-
-func (r *recorder) line(e Entry) int { return place(&r.Lines, Line{e.Step, e.Text}) }
-
-// place returns the index of an item in a list, to which it adds a new item.
-func place[T comparable](list *[]T, item T) int {
-	i := slices.Index(*list, item)
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, item)
+// recorded returns the entries with the product 1 in their commands, and without the ids of the round.
+func recorded(log []Entry, product int64) []Entry {
+	own := regexp.MustCompile(`\b` + strconv.FormatInt(product, 10) + `\b`)
+	for i, e := range log {
+		log[i].Commands = nil
+		for _, command := range e.Commands {
+			log[i].Commands = append(log[i].Commands, own.ReplaceAllLiteralString(ids.ReplaceAllString(command, "$1…"), "1"))
+		}
 	}
-	return i
+	return log
 }
 
 // node returns the index of the round's state.
 func (r *recorder) node(round *Round) int {
-	var lines [2][]int
+	var did [2][]string
 	var queue []Client // without the clients that have left it
 	for _, e := range round.Log {
 		if e.State() != Waiting { // it makes no difference whether a client had to wait earlier
-			lines[e.Client] = append(lines[e.Client], r.line(e))
+			did[e.Client] = append(did[e.Client], e.String())
 		}
 		switch api.Step(e.Step) {
 		case api.Queued:
@@ -261,7 +226,7 @@ func (r *recorder) node(round *Round) int {
 		}
 	}
 	n := round.Node()
-	key := fmt.Sprint(n.States, n.Row, lines, queue)
+	key := fmt.Sprintf("%v %d %q %v", n.States, n.Row, did, queue)
 	at, known := r.nodes[key]
 	if !known {
 		at = len(r.Nodes)

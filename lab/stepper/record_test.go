@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,16 +86,14 @@ func replay(t *testing.T, lab *Lab, g Graph, random *rand.Rand) (differs string)
 			return moves + ": this move is not recorded"
 		}
 		outlast(t, round, g.Nodes[move.To])
-		var recorded []Entry
-		for _, s := range move.Log {
-			recorded = append(recorded, Entry{Client: s.Client, Step: g.Lines[s.Line].Step, Text: g.Lines[s.Line].Text, Row: s.Row})
+		seen, want := settled(round.Log[before:], client), slices.Clone(move.Log)
+		for _, log := range [][]Entry{seen, want} {
+			for i := range log {
+				log[i].Move, log[i].Commands = 0, nil // a lock that polls sends another number of them in each round
+			}
 		}
-		seen := settled(round.Log[before:], client)
-		for i := range seen {
-			seen[i].Move, seen[i].Commands = 0, nil // a lock that polls sends another number of them in each round
-		}
-		if !reflect.DeepEqual(seen, recorded) {
-			return moves + ": seen " + text(seen) + ", recorded " + text(recorded)
+		if !reflect.DeepEqual(seen, want) {
+			return moves + ": seen " + text(seen) + ", recorded " + text(want)
 		}
 		at = g.Nodes[move.To]
 	}

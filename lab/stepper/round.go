@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/api"
@@ -51,13 +52,13 @@ const (
 
 // Entry is one observation of a client: it has reached a step, waits, or has its answer.
 type Entry struct {
-	Client Client
-	Step   string // empty for a wait or the answer
-	Text   api.Text
-	Row    int // the stock in the database just afterwards
-	Move   int // the number of the round's move that led here, from 1
+	Client Client   `json:"client"`
+	Step   string   `json:"step,omitempty"` // empty for a wait or the answer
+	Text   api.Text `json:"text"`
+	Row    int      `json:"row"` // the stock in the database just afterwards
+	Move   int      `json:"-"`   // the number of the round's move that led here, from 1
 	// Commands are what the client has sent to the backends since its previous Entry.
-	Commands []string
+	Commands []string `json:"commands,omitempty"`
 }
 
 // State returns the state of the client at that time.
@@ -259,7 +260,10 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 		}
 	}
 	if r.lab.rankFences && at.Step == api.Granted && at.Fence > 0 {
-		at.Fence = int64(place(&r.fences, at.Fence) + 1) // 1 for the round's first grant, 2 for the next one
+		if !slices.Contains(r.fences, at.Fence) {
+			r.fences = append(r.fences, at.Fence)
+		}
+		at.Fence = int64(slices.Index(r.fences, at.Fence) + 1) // 1 for the round's first grant, 2 for the next one
 	}
 	err = r.log(ctx, client, string(at.Step), explain(at, c.read), at.Commands)
 	c.sent = nil
