@@ -101,7 +101,7 @@ func judgeLibrary(ctx context.Context, l library, program string, seeds int) err
 	}
 	// For the documents: one run of each hazard that broke the lock.
 	runs = slices.DeleteFunc(runs, func(r experiment.Result) bool { return !r.Verdict.Failed() || r.Verdict == api.Wasteful })
-	return writeRecorded(l.file(".json.gz"), experiment.Recorded(runs))
+	return writeRecorded(l.file(".json.gz"), runs)
 }
 
 // written returns the time at which the verdicts were written, and the zero time without verdicts.

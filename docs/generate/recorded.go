@@ -80,7 +80,7 @@ func recordRuns(_ context.Context, folder string) error {
 	}
 	runs = append(runs, newer...)
 	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
-	return writeRecorded(recordedRuns, experiment.Recorded(runs))
+	return writeRecorded(recordedRuns, runs)
 }
 
 // typicalRuns returns a run for each summary in a folder of --keep, with its recording.

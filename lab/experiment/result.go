@@ -56,7 +56,7 @@ type Result struct {
 	Plan string `json:"plan,omitempty"`
 	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
-	Recording history.Recording `json:"-"`
+	Recording history.Recording `json:"Recording,omitzero"`
 }
 
 // failure returns the text of an error, which is the same in both languages.

@@ -40,10 +40,10 @@ func OpenStore(dir string) (*ResultStore, error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, longest)
 	for lines.Scan() {
-		var experiment []RecordedRun
+		var experiment []Result
 		// A line cut off by a full disk or a kill is ignored, so its experiment runs again.
 		if json.Unmarshal(lines.Bytes(), &experiment) == nil {
-			s.results = append(s.results, withRecordings(experiment)...)
+			s.results = append(s.results, experiment...)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -69,7 +69,7 @@ func (s *ResultStore) add(results []Result) error {
 	if s.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(Recorded(results))
+	text, err := json.Marshal(results)
 	if err != nil {
 		return fmt.Errorf("store the results: %w", err)
 	}
@@ -85,32 +85,8 @@ func (s *ResultStore) add(results []Result) error {
 	return nil
 }
 
-// RecordedRun is a result with its recording, which JSON otherwise leaves out.
-type RecordedRun struct {
-	Result
-	Recording history.Recording
-}
-
-// Recorded returns the results with their recordings, for JSON.
-func Recorded(results []Result) []RecordedRun {
-	stored := make([]RecordedRun, len(results))
-	for i, r := range results {
-		stored[i] = RecordedRun{Result: r, Recording: r.Recording}
-	}
-	return stored
-}
-
 // RecordedRuns returns the results in compressed JSON, each with its recording.
 func RecordedRuns(compressed []byte) (runs []Result, err error) {
-	var stored []RecordedRun
-	err = history.Decompress(compressed, &stored)
-	return withRecordings(stored), err
-}
-
-func withRecordings(stored []RecordedRun) (runs []Result) {
-	for _, s := range stored {
-		s.Result.Recording = s.Recording
-		runs = append(runs, s.Result)
-	}
-	return runs
+	err = history.Decompress(compressed, &runs)
+	return runs, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/history"
 	"oversell/lab/measure"
 	"oversell/locks/adapter"
 	"oversell/view/matrix"
@@ -123,8 +124,15 @@ func (g Grade) Print(out io.Writer, lang string) {
 	}
 }
 
-// WriteJSON writes the grade as one JSON object.
-func (g Grade) WriteJSON(w io.Writer) error { return report.WriteLines(w, g) }
+// WriteJSON writes the grade as one JSON object, without the recording of the counterexample.
+func (g Grade) WriteJSON(w io.Writer) error {
+	if g.Counterexample != nil {
+		run := *g.Counterexample
+		run.Recording = history.Recording{}
+		g.Counterexample = &run
+	}
+	return report.WriteLines(w, g)
+}
 
 // WritePage writes a page in a language, en or zh, with the timelines of the runs.
 func (g Grade) WritePage(w io.Writer, machine measure.Machine, lang string) error {
