@@ -69,7 +69,10 @@ func TestRequirements(t *testing.T) {
 			}
 			g := grade.Of(e, []grade.Finding{{Requirement: name, Checked: true}, {Requirement: "other", Met: true, Checked: true}})
 			if g.Hint == nil || g.Score != 1 || g.Of != 2 || g.Passed() {
-				t.Errorf("%s: %+v", name, g)
+				t.Fatalf("%s: %+v", name, g)
+			}
+			if _, err := os.Stat("../../docs/course/" + g.Hint.Lesson); err != nil || g.Hint.Text.EN == "" || g.Hint.Text.ZH == "" {
+				t.Errorf("%s: %+v, %v", name, *g.Hint, err)
 			}
 		}
 	}
