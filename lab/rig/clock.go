@@ -45,10 +45,10 @@ func (s *Server) SetClock(offset time.Duration) error {
 func (s *Server) SetProgramClock(offset time.Duration) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	if s.rig.faketime == "" {
+	if s.rig.found.faketime == "" {
 		return fmt.Errorf("rig: set the clock of the programs of %s: start the rig with Config.Clocks", s.name)
 	}
-	preload := s.rig.faketime
+	preload := s.rig.found.faketime
 	if offset == 0 {
 		preload = ""
 	}

@@ -37,8 +37,8 @@ func (d Database) isPair() bool { return d == Galera || d == TwoMasters || d == 
 
 func (d Database) isGalera() bool { return d == Galera || d == GaleraCluster }
 
-func (r *Rig) addPair(found programs) {
-	a, b := r.addDatabase(found, "mysql"), r.addDatabase(found, "mysql-2")
+func (r *Rig) addPair() {
+	a, b := r.addDatabase("mysql"), r.addDatabase("mysql-2")
 	if r.cfg.Database == Galera {
 		r.joinGalera(a, b)
 		return

@@ -19,6 +19,6 @@ func (r *Rig) onDisk(c command) command {
 		"-f", "--seccomp-bpf", "-qqq", "-o", os.DevNull, "-e", "signal=none", "-e", "trace=fsync,fdatasync",
 		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_exit=%d", r.cfg.Disk.Microseconds()), "--", c.path,
 	}, c.args)
-	c.path = r.strace
+	c.path = r.found.strace
 	return c
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func (r *Rig) addEtcds(program string) {
+func (r *Rig) addEtcds() {
 	names := memberNames("etcd", r.cfg.Etcd)
 	peers, cluster := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {
@@ -14,13 +14,13 @@ func (r *Rig) addEtcds(program string) {
 		cluster[i] = name + "=" + peers[i]
 	}
 	for i, name := range names {
-		r.addEtcd(program, name, i, peers[i], strings.Join(cluster, ","))
+		r.addEtcd(name, i, peers[i], strings.Join(cluster, ","))
 	}
 }
 
 // addEtcd adds member i. peer is its URL for other members, cluster lists all names and URLs.
-func (r *Rig) addEtcd(program, name string, i int, peer, cluster string) {
-	s := r.newBackend(name, program, r.cfg.Ports.Backends.Etcd, i)
+func (r *Rig) addEtcd(name string, i int, peer, cluster string) {
+	s := r.newBackend(name, r.found.etcd, r.cfg.Ports.Backends.Etcd, i)
 	client := "http://" + s.addr
 	health := client
 	var secure []string

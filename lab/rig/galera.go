@@ -15,22 +15,22 @@ import (
 )
 
 // addGaleraCluster adds three nodes, and a proxy in front of them.
-func (r *Rig) addGaleraCluster(found programs) {
+func (r *Rig) addGaleraCluster() {
 	var nodes []*database
 	for _, name := range []string{"mysql", "mysql-2", "mysql-3"} {
-		nodes = append(nodes, r.addDatabase(found, name))
+		nodes = append(nodes, r.addDatabase(name))
 	}
 	r.joinGalera(nodes...)
-	r.addHAProxy(found, nodes)
+	r.addHAProxy(nodes)
 }
 
 // addHAProxy adds the proxy through which clients write at one node of the cluster.
-func (r *Rig) addHAProxy(found programs, nodes []*database) {
-	s := r.newBackend("haproxy", found.haproxy, r.cfg.Ports.Backends.MySQL, 0)
+func (r *Rig) addHAProxy(nodes []*database) {
+	s := r.newBackend("haproxy", r.found.haproxy, r.cfg.Ports.Backends.MySQL, 0)
 	// In a file, because every user can read arguments. A server without a certificate has no TLS.
 	s.write("client.cnf", fmt.Sprintf("[client]\nuser=%s\npassword=%s\nskip-ssl\n", r.secrets.name, r.secrets.user))
 	conf := s.conf("haproxy.cfg", map[string]any{
-		"Addr": s.addr, "Check": s.script("galera_check"), "Programs": filepath.Dir(found.mariadb), "Nodes": nodes,
+		"Addr": s.addr, "Check": s.script("galera_check"), "Programs": filepath.Dir(r.found.mariadb), "Nodes": nodes,
 	})
 	s.args = []string{"-db", "-f", conf} // -db: in the foreground
 	// A read waits for all earlier commits of the cluster. By default, another node may return older data.
@@ -55,7 +55,7 @@ func (r *Rig) joinGalera(nodes ...*database) {
 		d.env = env
 		d.members = strings.Join(members, ",")
 		d.more = append(d.more,
-			"--wsrep-on=ON", "--wsrep-provider="+d.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,
+			"--wsrep-on=ON", "--wsrep-provider="+r.found.galera, "--wsrep-sst-method=copy", "--wsrep-node-name="+d.name,
 			"--wsrep-node-address="+members[i], "--wsrep-sst-donor="+donors(nodes, i),
 			"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", // Galera works with no others
 			"--loose-plugin-wsrep-provider=OFF", // from MariaDB 11 on, it would replace wsrep_provider_options

@@ -12,35 +12,34 @@ import (
 
 type database struct {
 	*Server
-	programs
 	setUp   string    // statements, a line each, that run at each start
 	more    []string  // more settings of the server, not of the installer
 	origin  *database // the data begin as a copy of origin's; nil means a new installation
 	members string    // the addresses of all nodes of its Galera cluster
 }
 
-func (r *Rig) addMySQL(found programs) {
+func (r *Rig) addMySQL() {
 	switch {
 	case r.cfg.Database == GaleraCluster:
-		r.addGaleraCluster(found)
+		r.addGaleraCluster()
 		return
 	case r.cfg.Database.isPair():
-		r.addPair(found)
+		r.addPair()
 	default:
-		r.addDatabase(found, "mysql")
+		r.addDatabase("mysql")
 	}
 	r.addrs.MySQL = r.secrets.mysql(r.secrets.name, r.databases[0].addr)
 }
 
 // addDatabase adds one MySQL or MariaDB server. Its settings may be changed until install runs.
-func (r *Rig) addDatabase(found programs, name string) *database {
+func (r *Rig) addDatabase(name string) *database {
 	port := 0
 	if r.cfg.Database == OneServer {
 		port = r.cfg.Ports.Backends.MySQL
 	}
-	d := &database{Server: r.newBackend(name, found.mysqld, port, 0), programs: found}
+	d := &database{Server: r.newBackend(name, r.found.mysqld, port, 0)}
 	values := map[string]any{
-		"Dir": d.dir, "MariaDB": found.installer != "", "Root": os.Geteuid() == 0, "Fsync": r.cfg.Fsync, "Galera": "",
+		"Dir": d.dir, "MariaDB": r.found.installer != "", "Root": os.Geteuid() == 0, "Fsync": r.cfg.Fsync, "Galera": "",
 	}
 	if r.cfg.Database.isGalera() {
 		values["Galera"] = r.secrets.galera
@@ -86,9 +85,9 @@ func (d *database) install(ctx context.Context) error {
 
 	install := d.command
 	install.args = slices.Concat(shared, []string{"--initialize-insecure"})
-	if d.installer != "" {
+	if installer := d.rig.found.installer; installer != "" {
 		// --rpm keeps the owner of the machine's PAM plugin, which MariaDB may need.
-		install.path = d.installer
+		install.path = installer
 		install.args = slices.Concat(shared, []string{"--rpm", "--auth-root-authentication-method=normal", "--skip-test-db"})
 	}
 	return d.rig.run(ctx, "install "+d.name, d.name+"-install.log", install)

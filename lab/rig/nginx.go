@@ -11,8 +11,8 @@ import (
 )
 
 // addNginx adds nginx as the load balancer of the replicas. The replicas must have been added.
-func (r *Rig) addNginx(program string) {
-	s := r.newServer("nginx", program, r.cfg.Ports.Nginx)
+func (r *Rig) addNginx() {
+	s := r.newServer("nginx", r.found.nginx, r.cfg.Ports.Nginx)
 	upstreams := make([]string, len(r.replicas))
 	for i, replica := range r.replicas {
 		upstreams[i] = replica.addr

@@ -16,10 +16,10 @@ import (
 // addPostgres adds PostgreSQL and a pgbouncer before it. Neither runs as root: then another user owns their
 // data and can read their folders. DANGER: root must write no file into a folder of another user, who could put
 // a link there.
-func (r *Rig) addPostgres(found programs) {
+func (r *Rig) addPostgres() {
 	owner, err := notRoot()
 	r.check(err)
-	pg := r.newServer("postgres", filepath.Join(filepath.Dir(found.initdb), "postgres"), 0)
+	pg := r.newServer("postgres", filepath.Join(filepath.Dir(r.found.initdb), "postgres"), 0)
 	pg.owner = owner
 	data := pg.mkdir("data")
 	conf := pg.conf("postgresql.conf", map[string]any{
@@ -28,9 +28,9 @@ func (r *Rig) addPostgres(found programs) {
 	// In single-user mode, one statement a line comes from standard input.
 	pg.write("setup.sql", "CREATE ROLE oversell LOGIN PASSWORD '"+r.secrets.user+"'\nCREATE DATABASE oversell OWNER oversell\n")
 	pg.args = []string{"-D", data, "-c", "config_file=" + conf}
-	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, found.initdb, data) }
+	pg.prepare = func(ctx context.Context) error { return pg.initPostgres(ctx, data) }
 
-	pooler := r.newServer("pgbouncer", found.pgbouncer, 0)
+	pooler := r.newServer("pgbouncer", r.found.pgbouncer, 0)
 	pooler.owner = owner
 	users := pooler.write("users.txt", fmt.Sprintf("\"oversell\" %q\n", r.secrets.user))
 	values := map[string]any{"Server": pg.port(), "Port": pooler.port(), "Users": users}
@@ -52,12 +52,12 @@ func (r *Rig) addPostgres(found programs) {
 }
 
 // initPostgres creates the data folder with the role and the database of the lab.
-func (s *Server) initPostgres(ctx context.Context, initdb, data string) error {
+func (s *Server) initPostgres(ctx context.Context, data string) error {
 	setUp := func(path string, args ...string) error {
 		c := command{path: path, args: args, dir: s.dir, owner: s.owner}
 		return s.rig.run(ctx, "install postgres", "postgres-install.log", c)
 	}
-	err := setUp(initdb, "--pgdata", data, "--username", "postgres", "--auth", "reject",
+	err := setUp(s.rig.found.initdb, "--pgdata", data, "--username", "postgres", "--auth", "reject",
 		"--encoding", "UTF8", "--no-locale", "--no-sync")
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ var console string
 const consolePath = "/consoles/oversell.html"
 
 // addPrometheus adds a Prometheus, which scrapes the replicas. The replicas must have been added.
-func (r *Rig) addPrometheus(program string) {
-	s := r.newServer("prometheus", program, r.cfg.Ports.Prometheus)
+func (r *Rig) addPrometheus() {
+	s := r.newServer("prometheus", r.found.prometheus, r.cfg.Ports.Prometheus)
 	consoles := s.mkdir("consoles")
 	s.write(consolePath, console)
 	s.args = []string{

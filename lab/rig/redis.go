@@ -11,8 +11,8 @@ import (
 
 // addRedis adds redis-i. After any stop it starts empty, as the tutorial's locks need no disk. With
 // Config.Fsync it starts with its data.
-func (r *Rig) addRedis(found programs, i int) {
-	s := r.newRedis(found, fmt.Sprintf("redis-%d", i), r.cfg.Ports.Backends.Redis, i-1)
+func (r *Rig) addRedis(i int) {
+	s := r.newRedis(fmt.Sprintf("redis-%d", i), r.cfg.Ports.Backends.Redis, i-1)
 	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	if r.cfg.Certificates == nil {
@@ -28,21 +28,20 @@ func (r *Rig) addRedis(found programs, i int) {
 const redisReplica = "redis-1-replica"
 
 // addRedisReplica adds a replica of redis-1 for fail-overs, so it is not among the Addresses.
-func (r *Rig) addRedisReplica(found programs) {
+func (r *Rig) addRedisReplica() {
 	master, err := r.Server("redis-1")
 	r.check(err)
 	_, port, _ := strings.Cut(r.addLink(redisReplica, master).addr, ":")
-	s := r.newRedis(found, redisReplica, 0, 0, "--replicaof", loopback+" "+port)
+	s := r.newRedis(redisReplica, 0, 0, "--replicaof", loopback+" "+port)
 	s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 }
 
 // newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
-func (r *Rig) newRedis(found programs, name string, first, i int, more ...string) *Server {
-	s := r.newBackend(name, found.redis, first, i)
+func (r *Rig) newRedis(name string, first, i int, more ...string) *Server {
+	s := r.newBackend(name, r.found.redis, first, i)
 	if r.cfg.Clocks {
-		r.faketime = found.faketime
 		s.clock = filepath.Join(s.dir, "clock")
-		s.env = environment(found.clockEnv(s.clock)...)
+		s.env = environment(r.found.clockEnv(s.clock)...)
 		r.check(s.SetClock(0))
 	}
 	conf := s.conf("redis.conf", map[string]any{

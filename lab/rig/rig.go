@@ -33,8 +33,7 @@ type Rig struct {
 	prometheus []*Server // one or none
 	replicas   []*Server
 	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
-	faketime   string  // a library that gives a program another clock; empty without Config.Clocks
-	strace     string  // the program that delays syncs; empty without Config.Disk
+	found      programs // the installed ones
 	setUpErr   error   // the first error of the preparations; see check
 	inUse      string  // a line for each required port that another program has
 
@@ -64,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rig{cfg: cfg, dir: dir, secrets: newSecrets(cfg.Account)}
+	r := &Rig{cfg: cfg, dir: dir, secrets: newSecrets(cfg.Account), found: found}
 	sweep(filepath.Dir(dir), r.logf)
 	r.reaper, err = startReaper(dir)
 	if err != nil {
@@ -75,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (*Rig, error) {
 	r.close = sync.OnceValue(r.shutDown)
 
 	if err == nil {
-		err = r.setUp(ctx, found)
+		err = r.setUp(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fullDisk(dir), err, r.Close()) // the cause first
@@ -94,7 +93,7 @@ func checkOpenFiles() error {
 }
 
 // setUp fails as soon as any server dies, even one that was ready, because others need it.
-func (r *Rig) setUp(ctx context.Context, found programs) error {
+func (r *Rig) setUp(ctx context.Context) error {
 	ctx, r.cancelStart = context.WithCancel(ctx)
 	defer r.cancelStart()
 	err := r.build(ctx)
@@ -102,14 +101,14 @@ func (r *Rig) setUp(ctx context.Context, found programs) error {
 		err = r.enter(ctx)
 	}
 	if err == nil {
-		r.addServers(found)
+		r.addServers()
 		if r.inUse != "" { // all of them, so that the user can end their programs at once
 			r.check(fmt.Errorf("rig: the servers cannot have these ports:\n%sEnd these programs, or start the lab without fixed ports: then it takes free ones", r.inUse))
 		}
 		err = r.setUpErr
 	}
 	if err == nil {
-		err = r.startAll(ctx, found)
+		err = r.startAll(ctx)
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -146,8 +145,8 @@ func (r *Rig) build(ctx context.Context) error {
 }
 
 // addServers reserves a port for each server and writes its configuration. It starts none.
-func (r *Rig) addServers(found programs) {
-	r.addrs.Token, r.strace = r.cfg.Token, found.strace
+func (r *Rig) addServers() {
+	r.addrs.Token = r.cfg.Token
 	if r.cfg.Login {
 		r.addrs.Login = r.secrets.name + ":" + r.secrets.user
 	}
@@ -160,35 +159,35 @@ func (r *Rig) addServers(found programs) {
 		r.addrs.CA = r.cfg.Certificates.CA
 	}
 	if r.cfg.MySQL && r.cfg.Host == nil {
-		r.addMySQL(found)
+		r.addMySQL()
 	}
 	for i := range r.cfg.Redis {
-		r.addRedis(found, i+1)
+		r.addRedis(i + 1)
 	}
 	if r.cfg.RedisReplica {
-		r.addRedisReplica(found)
+		r.addRedisReplica()
 	}
-	r.addTopology(found)
+	r.addTopology()
 	if r.cfg.Zookeeper > 0 && r.cfg.Host == nil {
-		r.addZookeepers(found.zookeeper)
+		r.addZookeepers()
 	}
 	if r.cfg.Etcd > 0 {
-		r.addEtcds(found.etcd)
+		r.addEtcds()
 	}
 	if r.cfg.Postgres {
-		r.addPostgres(found)
+		r.addPostgres()
 	}
 	for i := range r.cfg.Replicas {
 		r.addReplica(i + 1)
 	}
 	switch {
 	case r.cfg.Nginx:
-		r.addNginx(found.nginx)
+		r.addNginx()
 	case r.cfg.Replicas > 0:
 		r.addrs.Target = r.addrs.Replicas[0]
 	}
 	if r.cfg.Prometheus {
-		r.addPrometheus(found.prometheus)
+		r.addPrometheus()
 	}
 }
 
@@ -214,7 +213,7 @@ func (r *Rig) takeAddr() string {
 
 // startAll starts the backends, nginx and Prometheus concurrently, and the replicas after them. It returns when
 // each replica of a complete rig reaches all its backends, and nginx reaches the replicas.
-func (r *Rig) startAll(ctx context.Context, found programs) error {
+func (r *Rig) startAll(ctx context.Context) error {
 	began := time.Now()
 	if err := startServers(ctx, slices.Concat(r.backends, r.nginx, r.prometheus)); err != nil {
 		return err
@@ -223,7 +222,7 @@ func (r *Rig) startAll(ctx context.Context, found programs) error {
 		return err
 	}
 	if r.cfg.RedisTopology == RedisCluster {
-		if err := r.joinCluster(ctx, found); err != nil {
+		if err := r.joinCluster(ctx); err != nil {
 			return err
 		}
 	}

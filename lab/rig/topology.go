@@ -26,12 +26,12 @@ func IsOfTopology(name string) bool {
 	return name == "redis-master" || strings.HasPrefix(name, "redis-replica-") || strings.HasPrefix(name, "redis-node-")
 }
 
-func (r *Rig) addTopology(found programs) {
+func (r *Rig) addTopology() {
 	switch r.cfg.RedisTopology {
 	case RedisSentinel:
-		r.addSentinels(found)
+		r.addSentinels()
 	case RedisCluster:
-		r.addRedisNodes(found)
+		r.addRedisNodes()
 	}
 }
 
@@ -46,17 +46,17 @@ func (r *Rig) parties() []string {
 	return names
 }
 
-func (r *Rig) addSentinels(found programs) {
+func (r *Rig) addSentinels() {
 	writes := []string{"--min-replicas-to-write", fmt.Sprint(r.cfg.RedisMinReplicas), "--min-replicas-max-lag", "1"}
-	master := r.addRedisOf(found, "redis-master", writes...)
+	master := r.addRedisOf("redis-master", writes...)
 	for i := range 2 {
 		name := fmt.Sprintf("redis-replica-%d", i+1)
-		s := r.addRedisOf(found, name, append(writes, "--replicaof", loopback+" "+master.port())...)
+		s := r.addRedisOf(name, append(writes, "--replicaof", loopback+" "+master.port())...)
 		s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 	}
 	var addrs []string
 	for i := range 3 {
-		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), found.redis, 0)
+		s := r.newServer(fmt.Sprintf("sentinel-%d", i+1), r.found.redis, 0)
 		conf := s.conf("sentinel.conf", map[string]any{
 			"Name": s.name, "Password": r.secrets.user, "Parties": r.parties(),
 			"Master": SentinelMaster, "Port": master.port(),
@@ -73,12 +73,12 @@ func (r *Rig) addSentinels(found programs) {
 	r.addrs.SingleRedis = fmt.Sprintf("redis-sentinel://:%[1]s@%[2]s/%[3]s?sentinel=:%[1]s", r.secrets.user, strings.Join(addrs, ","), SentinelMaster)
 }
 
-func (r *Rig) addRedisNodes(found programs) {
+func (r *Rig) addRedisNodes() {
 	var addrs []string
 	for i := range 6 {
 		port, err := r.ports.take(0)
 		r.check(err)
-		s := r.addRedisOf(found, fmt.Sprintf("redis-node-%d", i+1),
+		s := r.addRedisOf(fmt.Sprintf("redis-node-%d", i+1),
 			"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(port), "--cluster-node-timeout", "2000")
 		addrs = append(addrs, s.addr)
 	}
@@ -91,8 +91,8 @@ func asParty(address, name string) string {
 }
 
 // addRedisOf adds a Redis of a topology, without persistence.
-func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
-	s := r.newServer(name, found.redis, 0)
+func (r *Rig) addRedisOf(name string, more ...string) *Server {
+	s := r.newServer(name, r.found.redis, 0)
 	values := map[string]any{"Name": "", "Password": r.secrets.user, "Parties": []string(nil)}
 	if r.cfg.RedisTopology == RedisSentinel {
 		values["Name"], values["Parties"] = name, r.parties()
@@ -107,7 +107,7 @@ func (r *Rig) addRedisOf(found programs, name string, more ...string) *Server {
 }
 
 // joinCluster makes a cluster of the nodes, which run already.
-func (r *Rig) joinCluster(ctx context.Context, found programs) error {
+func (r *Rig) joinCluster(ctx context.Context) error {
 	var nodes []*Server
 	args := []string{"--cluster", "create"}
 	for _, s := range r.backends {
@@ -116,10 +116,10 @@ func (r *Rig) joinCluster(ctx context.Context, found programs) error {
 		}
 	}
 	join := command{
-		path: found.redisCLI, dir: r.dir, args: append(args, "--cluster-replicas", "1", "--cluster-yes"),
+		path: r.found.redisCLI, dir: r.dir, args: append(args, "--cluster-replicas", "1", "--cluster-yes"),
 		env: environment("REDISCLI_AUTH=" + r.secrets.user), // every user can read a command line
 	}
-	if err := r.run(ctx, "make a cluster of Redis", filepath.Base(found.redisCLI)+".log", join); err != nil {
+	if err := r.run(ctx, "make a cluster of Redis", filepath.Base(r.found.redisCLI)+".log", join); err != nil {
 		return err
 	}
 	for _, s := range nodes {

@@ -32,7 +32,7 @@ func (r *Rig) javaOptions(dir string) []string {
 	}
 }
 
-func (r *Rig) addZookeepers(program zookeeperProgram) {
+func (r *Rig) addZookeepers() {
 	names := memberNames("zookeeper", r.cfg.Zookeeper)
 	var members []string // the lines of an ensemble's configuration
 	for i := range names {
@@ -43,12 +43,13 @@ func (r *Rig) addZookeepers(program zookeeperProgram) {
 		}
 	}
 	for i, name := range names {
-		r.addZookeeper(program, name, i+1, members)
+		r.addZookeeper(name, i+1, members)
 	}
 }
 
 // addZookeeper adds a server. id is its number in the ensemble.
-func (r *Rig) addZookeeper(program zookeeperProgram, name string, id int, members []string) {
+func (r *Rig) addZookeeper(name string, id int, members []string) {
+	program := r.found.zookeeper
 	s := r.newBackend(name, program.java, r.cfg.Ports.Backends.Zookeeper, id-1)
 	values := map[string]any{"Port": s.port(), "Data": s.mkdir("data"), "Members": members, "CA": ""}
 	if r.cfg.Certificates != nil {
