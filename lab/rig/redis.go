@@ -13,7 +13,6 @@ import (
 // Config.Fsync it starts with its data.
 func (r *Rig) addRedis(i int) {
 	s := r.newRedis(fmt.Sprintf("redis-%d", i), r.cfg.Ports.Backends.Redis, i-1)
-	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.addrs.Redis = append(r.addrs.Redis, s.RedisURL())
 	if r.cfg.Certificates == nil {
 		return
@@ -36,7 +35,7 @@ func (r *Rig) addRedisReplica() {
 	s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 }
 
-// newRedis adds a Redis server whose command line ends with more. The caller must set its probe.
+// newRedis adds a Redis server whose command line ends with more.
 func (r *Rig) newRedis(name string, first, i int, more ...string) *Server {
 	s := r.newBackend(name, r.found.redis, first, i)
 	if r.cfg.Clocks {
@@ -45,19 +44,13 @@ func (r *Rig) newRedis(name string, first, i int, more ...string) *Server {
 		r.check(s.SetClock(0))
 	}
 	conf := s.conf("redis.conf", map[string]any{
-		"User": r.secrets.name, "Password": r.secrets.user, "TLS": r.cfg.Certificates != nil, "Fsync": r.cfg.Fsync,
+		"Port": s.port(), "Dir": s.dir, "User": r.secrets.name, "Password": r.secrets.user,
+		"TLS": r.cfg.Certificates != nil, "Fsync": r.cfg.Fsync, "Name": name, "InTopology": IsOfTopology(name), "Parties": r.parties(),
 	})
-	s.args = append(redisArgs(s, conf), more...)
+	s.args = append([]string{conf}, more...)
+	s.probe = r.asks(s.addr, "PING", "+PONG")
 	r.backends = append(r.backends, s)
 	return s
-}
-
-func redisArgs(s *Server, conf string) []string {
-	return []string{
-		conf, "--port", s.port(), "--bind", loopback, "--dir", s.dir,
-		"--save", "", "--daemonize", "no",
-		"--repl-diskless-sync-delay", "0", // by default a master waits 5 s for more replicas
-	}
 }
 
 // asks returns a probe that sends a command to a Redis, and waits for a line of its answer.

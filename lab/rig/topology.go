@@ -39,6 +39,9 @@ func (r *Rig) addTopology() {
 // name, with the password of the default user. If a server switches such a user off, the user cannot reach it:
 // see fault.Masters.Split.
 func (r *Rig) parties() []string {
+	if r.cfg.RedisTopology != RedisSentinel {
+		return nil
+	}
 	names := []string{"redis-master", "redis-replica-1", "redis-replica-2", "sentinel-1", "sentinel-2", "sentinel-3"}
 	for i := range r.cfg.Replicas {
 		names = append(names, fmt.Sprintf("replica-%d", i+1))
@@ -48,10 +51,10 @@ func (r *Rig) parties() []string {
 
 func (r *Rig) addSentinels() {
 	writes := []string{"--min-replicas-to-write", fmt.Sprint(r.cfg.RedisMinReplicas), "--min-replicas-max-lag", "1"}
-	master := r.addRedisOf("redis-master", writes...)
+	master := r.newRedis("redis-master", 0, 0, writes...)
 	for i := range 2 {
 		name := fmt.Sprintf("redis-replica-%d", i+1)
-		s := r.addRedisOf(name, append(writes, "--replicaof", loopback+" "+master.port())...)
+		s := r.newRedis(name, 0, 0, append(writes, "--replicaof", loopback+" "+master.port())...)
 		s.probe = r.asks(s.addr, "INFO replication", "master_link_status:up")
 	}
 	var addrs []string
@@ -78,7 +81,7 @@ func (r *Rig) addRedisNodes() {
 	for i := range 6 {
 		port, err := r.ports.take(0)
 		r.check(err)
-		s := r.addRedisOf(fmt.Sprintf("redis-node-%d", i+1),
+		s := r.newRedis(fmt.Sprintf("redis-node-%d", i+1), 0, 0,
 			"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(port), "--cluster-node-timeout", "2000")
 		addrs = append(addrs, s.addr)
 	}
@@ -88,22 +91,6 @@ func (r *Rig) addRedisNodes() {
 // asParty changes the address of Sentinels, so that the client is the user with this name.
 func asParty(address, name string) string {
 	return strings.NewReplacer("://:", "://"+name+":", "?sentinel=:", "?sentinel="+name+":").Replace(address)
-}
-
-// addRedisOf adds a Redis of a topology, without persistence.
-func (r *Rig) addRedisOf(name string, more ...string) *Server {
-	s := r.newServer(name, r.found.redis, 0)
-	values := map[string]any{"Name": "", "Password": r.secrets.user, "Parties": []string(nil)}
-	if r.cfg.RedisTopology == RedisSentinel {
-		values["Name"], values["Parties"] = name, r.parties()
-	}
-	// A first copy that stops half-way is tried again after 5 s. By default, that takes a minute.
-	conf := s.conf("topology.conf", values)
-	s.args = append(redisArgs(s, conf), "--repl-ping-replica-period", "1", "--repl-timeout", "5")
-	s.args = append(s.args, more...)
-	s.probe = r.asks(s.addr, "PING", "+PONG")
-	r.backends = append(r.backends, s)
-	return s
 }
 
 // joinCluster makes a cluster of the nodes, which run already.
