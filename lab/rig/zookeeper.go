@@ -11,27 +11,6 @@ import (
 	"strings"
 )
 
-func (r *Rig) javaOptions(dir string) []string {
-	forceSync := "no" // as in MySQL, a write is passed to the kernel, and not synced to the disk
-	if r.cfg.Fsync {
-		forceSync = "yes"
-	}
-	return []string{
-		"-Xmx256m", "-XX:+UseSerialGC",
-		"-XX:+ExitOnOutOfMemoryError", // a server that continues without some of its threads answers at random
-		"-XX:TieredStopAtLevel=1",     // the quick compiler only: half of the start time, and less load on two cores
-		"-XX:-UsePerfData",            // its file in /tmp would outlive a kill
-		"-Djava.io.tmpdir=" + dir,
-		"-Djava.awt.headless=true",
-		"-Dzookeeper.forceSync=" + forceSync,
-		// How often it looks for empty containers and expired TTL nodes, in ms; a minute by default.
-		"-Dznode.container.checkIntervalMs=1000",
-		"-Dzookeeper.preAllocSize=4096", // KB; a log of 64 MB is much for a scratch folder
-		// The longest pause, in ms, between messages of a leader election; a minute by default.
-		"-Dzookeeper.fastleader.maxNotificationInterval=1000",
-	}
-}
-
 func (r *Rig) addZookeepers() {
 	names := memberNames("zookeeper", r.cfg.Zookeeper)
 	var members []string // the lines of an ensemble's configuration
@@ -61,7 +40,8 @@ func (r *Rig) addZookeeper(name string, id int, members []string) {
 	// configuration, logback logs every packet.
 	s.conf("log4j.properties", nil)
 	s.conf("logback.xml", nil)
-	options := slices.Concat(r.javaOptions(s.dir), r.addLogin(s))
+	options := strings.Fields(r.render("java.options", map[string]any{"Dir": s.dir, "Fsync": r.cfg.Fsync}))
+	options = append(options, r.addLogin(s)...)
 	if program.script != "" {
 		s.path, s.args = program.script, []string{"start-foreground", cfg}
 		s.env = environment("ZOOCFGDIR="+s.dir, "ZOO_LOG_DIR="+s.dir, "SERVER_JVMFLAGS="+strings.Join(options, " "))
