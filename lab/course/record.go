@@ -16,74 +16,53 @@ type Recorder struct {
 	Refill func(ctx context.Context) error
 }
 
+// recorded matches what a new run writes again: an answer, what was seen, and a figure. It also matches a block of
+// commands, behind which its answer stands.
+var recorded = regexp.MustCompile("(?ms)^ *```sh\n.*?^ *```\n|^ *<!-- answer: \\d+ -->\n|<!-- seen -->.*?<!-- /seen -->|" + figure.String())
+
 // Record returns the lesson's file with the answers, the output and the figures of a new run.
 func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
-	w := &recordWriter{ctx: ctx, recorder: r, questions: l.Questions(), all: NewResults()}
-	for line := range strings.SplitAfterSeq(l.source, "\n") {
-		if err := w.write(line); err != nil {
-			return "", fmt.Errorf("course: %s: %w", l.Name, err)
+	questions := slices.DeleteFunc(l.Questions(), func(t Question) bool { return len(t.Commands) == 0 })
+	all := NewResults()
+	var err error
+	text := recorded.ReplaceAllStringFunc(l.source, func(old string) (made string) {
+		trimmed := strings.TrimLeft(old, " ")
+		switch {
+		case err != nil, strings.HasPrefix(trimmed, "<!-- answer"): // this run's answer replaces it
+		case strings.HasPrefix(trimmed, "<!-- seen"):
+			made = "<!-- seen -->\n\n```text\n" + Short(all.text) + "\n```\n\n<!-- /seen -->"
+		case strings.HasPrefix(trimmed, "<!-- ="):
+			made, err = all.Figures(old, r.Cards)
+		default:
+			made, err = r.answer(ctx, questions[0], all, old[:len(old)-len(trimmed)])
+			made, questions = old+made, questions[1:]
 		}
+		return made
+	})
+	if err != nil {
+		return "", fmt.Errorf("course: %s: %w", l.Name, err)
 	}
-	return w.out.String(), nil
+	return text, nil
 }
 
-// recordWriter copies a lesson line by line. It runs a question after the question's block of commands.
-type recordWriter struct {
-	ctx       context.Context //nolint:containedctx // the writer lives as long as one call of Record
-	recorder  Recorder
-	questions []Question // whose commands have not run yet
-	all       *Results
-	out       strings.Builder
-	inShell   bool
-	inSeen    bool
-}
-
-func (w *recordWriter) write(line string) error {
-	trimmed := strings.TrimSpace(line)
-	switch {
-	case w.inSeen && trimmed != "<!-- /seen -->", answered.MatchString(strings.TrimRight(line, "\n")):
-		return nil // this run's output replaces it
-	case trimmed == "```sh":
-		w.inShell = true
-	case trimmed == "<!-- seen -->":
-		w.inSeen = true
-		w.out.WriteString(line + "\n```text\n" + Short(w.all.text) + "\n```\n\n")
-		return nil
-	case trimmed == "<!-- /seen -->":
-		w.inSeen = false
+// answer runs the commands of a question, and returns a line with the option that is right.
+func (r Recorder) answer(ctx context.Context, t Question, all *Results, indent string) (line string, err error) {
+	if err := r.Refill(ctx); err != nil {
+		return "", err
 	}
-	line, err := w.all.Figures(line, w.recorder.Cards)
+	results, err := r.Run(ctx, t.Commands)
 	if err != nil {
-		return err
+		return "", err
 	}
-	w.out.WriteString(line)
-	if w.inShell && trimmed == "```" {
-		w.inShell = false
-		return w.run(strings.Repeat(" ", strings.Index(line, "`")))
-	}
-	return nil
-}
-
-func (w *recordWriter) run(indent string) error {
-	i := slices.IndexFunc(w.questions, func(t Question) bool { return len(t.Commands) > 0 })
-	question := w.questions[i]
-	w.questions = w.questions[i+1:]
-	if err := w.recorder.Refill(w.ctx); err != nil {
-		return err
-	}
-	results, err := w.recorder.Run(w.ctx, question.Commands)
+	all.Merge(results)
+	right, err := results.Right(t.Options, r.Cards)
 	if err != nil {
-		return err
-	}
-	w.all.Merge(results)
-	right, err := results.Right(question.Options, w.recorder.Cards)
-	if err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(strings.Fields(question.Ask), " "), err)
+		return "", fmt.Errorf("%s: %w", strings.Join(strings.Fields(t.Ask), " "), err)
 	}
 	if right > 0 {
-		fmt.Fprintf(&w.out, "%s<!-- answer: %d -->\n", indent, right)
+		line = fmt.Sprintf("%s<!-- answer: %d -->\n", indent, right)
 	}
-	return nil
+	return line, nil
 }
 
 var (
