@@ -38,7 +38,21 @@ type Command struct {
 	wait       bool
 }
 
-// ParseCommand reads a line of a block of commands. A line with only a comment gives a Command without a Text.
+// parseCommands reads a block of commands.
+func parseCommands(block string) (all []Command, err error) {
+	for line := range strings.Lines(block) {
+		c, err := ParseCommand(strings.TrimSpace(line))
+		if err != nil {
+			return nil, err
+		}
+		if c.Text != "" {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// ParseCommand reads a line of a block of commands. A line without a command gives a Command without a Text.
 func ParseCommand(line string) (Command, error) {
 	words, err := shellwords.Parse(strings.TrimSuffix(line, "&"))
 	if err != nil {

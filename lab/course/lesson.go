@@ -109,13 +109,25 @@ func (l Lesson) Questions() (all []Question) {
 	return all
 }
 
+// mark matches what gives a part its structure. Each of the groups below is one kind of mark.
+var mark = regexp.MustCompile("(?m)^ *```sh\n((?s:.*?)) *```\n?" + `|<!-- seen -->\n((?s:.*?))<!-- /seen -->` +
+	`|^(Predict:|预测：)|^(\d+\. )|^(Why:|为什么：)|^ *- (.*?) *<!-- if (.*?) -->\n?|^ *<!-- answer: (\d+) -->\n?`)
+
+const (
+	_ = iota // all that it matches
+	shell
+	seen
+	predict
+	numbered
+	why
+	option
+	condition
+	answered
+)
+
 var (
-	predict  = regexp.MustCompile(`^(Predict:|预测：)\s*`)
-	why      = regexp.MustCompile(`^(Why:|为什么：)\s*`)
-	numbered = regexp.MustCompile(`^\d+\.\s+`)
-	option   = regexp.MustCompile(`^\s*- (.*?)\s*<!-- if (.*?) -->$`)
-	answered = regexp.MustCompile(`^\s*<!-- answer: (\d+) -->$`)
-	figure   = regexp.MustCompile(`<!-- = (.*?) -->(.*?)<!-- / -->`)
+	fence  = regexp.MustCompile("(?m)^ *```.*\n?")
+	figure = regexp.MustCompile(`<!-- = (.*?) -->(.*?)<!-- / -->`)
 )
 
 func kindOf(title string) Kind {
@@ -140,115 +152,61 @@ func parse(name, source string) (Lesson, error) {
 	}
 	for _, text := range strings.Split(body, "\n## ") {
 		title, text, _ := strings.Cut(text, "\n")
-		r := &partReader{part: Part{Title: strings.TrimSpace(title), Kind: kindOf(strings.TrimSpace(title))}, to: &strings.Builder{}}
-		for i, line := range strings.Split(text, "\n") {
-			if err := r.read(line); err != nil {
-				return l, fmt.Errorf("%s, line %d: %w", r.part.Title, i+1, err)
-			}
+		p := Part{Title: strings.TrimSpace(title), Kind: kindOf(strings.TrimSpace(title))}
+		if err := p.read(text); err != nil {
+			return l, fmt.Errorf("%s: %w", p.Title, err)
 		}
-		r.flush()
-		l.Parts = append(l.Parts, r.part)
+		l.Parts = append(l.Parts, p)
 	}
 	return l, nil
 }
 
-// partReader reads a part line by line. Plain lines are text of the field that to collects.
-type partReader struct {
-	part     Part
-	question *Question // the last element of part.Questions, or nil
-	field    *string
-	to       *strings.Builder
-	block    string // the fence or comment in which the reader is: sh, text, seen
-}
-
-func (r *partReader) read(line string) error {
-	trimmed := strings.TrimSpace(line)
-	switch {
-	case r.block != "":
-		return r.inBlock(trimmed, line)
-	case trimmed == "```sh":
-		r.block = "sh"
-		if r.question == nil || len(r.question.Commands) > 0 {
-			r.begin("")
-		}
-	case trimmed == "<!-- seen -->":
-		r.block = "seen"
-		r.collect(&r.current().Seen)
-	case r.part.Kind == Try && predict.MatchString(line):
-		r.begin(predict.ReplaceAllString(line, ""))
-	case r.part.Kind == Quiz && numbered.MatchString(line):
-		r.begin(numbered.ReplaceAllString(line, ""))
-	case r.question != nil && why.MatchString(line):
-		r.collect(&r.question.Why)
-		r.text(why.ReplaceAllString(line, ""))
-	case r.question != nil && option.MatchString(line):
-		found := option.FindStringSubmatch(line)
-		r.question.Options = append(r.question.Options, Option{found[1], found[2]})
-	case r.question != nil && answered.MatchString(line):
-		r.question.Answer, _ = strconv.Atoi(answered.FindStringSubmatch(line)[1]) // digits, by the pattern
-	case strings.HasPrefix(trimmed, "```"):
+// read reads the text of a part, mark by mark. The text between two marks belongs to the field that the first one began.
+func (p *Part) read(text string) (err error) {
+	if fence.MatchString(mark.ReplaceAllString(text, "")) {
 		return errors.New("a block of code must be ```sh, or be between <!-- seen --> and <!-- /seen -->")
-	default:
-		r.text(line)
 	}
-	return nil
-}
-
-func (r *partReader) inBlock(trimmed, line string) error {
-	switch {
-	case r.block == "sh" && trimmed == "```", r.block == "seen" && trimmed == "<!-- /seen -->":
-		if r.block == "seen" {
-			r.collect(&r.question.Why)
+	field, t, end := &p.Text, (*Question)(nil), 0
+	begin := func() {
+		p.Questions = append(p.Questions, Question{})
+		t = &p.Questions[len(p.Questions)-1]
+		field = &t.Ask
+	}
+	for _, at := range mark.FindAllStringSubmatchIndex(text, -1) {
+		is := func(group int) bool { return at[2*group] >= 0 }
+		of := func(group int) string { return text[at[2*group]:at[2*group+1]] }
+		if is(predict) && p.Kind != Try || is(numbered) && p.Kind != Quiz || t == nil && (is(why) || is(option) || is(answered)) {
+			continue // it is plain text here
 		}
-		r.block = ""
-	case r.block == "seen":
-		if !strings.HasPrefix(trimmed, "```") {
-			r.text(line)
+		*field += text[end:at[0]]
+		end = at[1]
+		if is(predict) || is(numbered) || is(shell) && (t == nil || len(t.Commands) > 0) || is(seen) && t == nil {
+			begin()
 		}
-	case trimmed != "":
-		command, err := ParseCommand(trimmed)
+		switch {
+		case is(shell):
+			t.Commands, err = parseCommands(of(shell))
+		case is(seen):
+			t.Seen = strings.TrimSpace(fence.ReplaceAllString(of(seen), ""))
+			field = &t.Why
+		case is(why):
+			field = &t.Why
+		case is(option):
+			t.Options = append(t.Options, Option{of(option), of(condition)})
+		case is(answered):
+			t.Answer, err = strconv.Atoi(of(answered))
+		}
 		if err != nil {
 			return err
 		}
-		if command.Text != "" {
-			r.question.Commands = append(r.question.Commands, command)
-		}
+	}
+	*field += text[end:]
+	p.Text = strings.Trim(p.Text, "\n")
+	for i := range p.Questions {
+		t := &p.Questions[i]
+		t.Ask, t.Why = strings.TrimSpace(t.Ask), strings.TrimSpace(t.Why)
 	}
 	return nil
-}
-
-func (r *partReader) current() *Question {
-	if r.question == nil {
-		r.begin("")
-	}
-	return r.question
-}
-
-func (r *partReader) begin(ask string) {
-	r.flush()
-	r.part.Questions = append(r.part.Questions, Question{})
-	r.question = &r.part.Questions[len(r.part.Questions)-1]
-	r.collect(&r.question.Ask)
-	r.text(ask)
-}
-
-// collect makes field receive the lines of text that follow.
-func (r *partReader) collect(field *string) {
-	r.flush()
-	r.field = field
-}
-
-func (r *partReader) text(line string) { fmt.Fprintln(r.to, line) }
-
-func (r *partReader) flush() {
-	text := strings.Trim(r.to.String(), "\n")
-	r.to.Reset()
-	switch {
-	case r.field == nil && r.question == nil:
-		r.part.Text = text
-	case r.field != nil && strings.TrimSpace(text) != "":
-		*r.field = strings.TrimSpace(*r.field + "\n" + text)
-	}
 }
 
 // Conditions returns the conditions of the options and the expressions of the figures.

@@ -18,7 +18,7 @@ type Recorder struct {
 
 // recorded matches what a new run writes again: an answer, what was seen, and a figure. It also matches a block of
 // commands, behind which its answer stands.
-var recorded = regexp.MustCompile("(?ms)^ *```sh\n.*?^ *```\n|^ *<!-- answer: \\d+ -->\n|<!-- seen -->.*?<!-- /seen -->|" + figure.String())
+var recorded = regexp.MustCompile("(?ms)^ *```sh\n.*? *```\n|^ *<!-- answer: \\d+ -->\n|<!-- seen -->.*?<!-- /seen -->|" + figure.String())
 
 // Record returns the lesson's file with the answers, the output and the figures of a new run.
 func (r Recorder) Record(ctx context.Context, l Lesson) (string, error) {
