@@ -104,13 +104,9 @@ func Exercises() []Exercise {
 
 // Find returns the exercise with this number or name.
 func Find(name string) (Exercise, error) {
-	var known []string
-	number, _ := strconv.Atoi(name)
-	for _, e := range Exercises() {
-		if e.Number == number || strings.EqualFold(e.Name, name) {
-			return e, nil
-		}
-		known = append(known, e.Name)
+	all := Exercises()
+	if number, err := strconv.Atoi(name); err == nil && number >= 1 && number <= len(all) {
+		return all[number-1], nil
 	}
-	return Exercise{}, &suggest.Unknown{Kind: "exercise", Name: name, Known: known}
+	return suggest.Find("exercise", strings.ToLower(name), all, func(e Exercise) string { return e.Name })
 }
