@@ -7,11 +7,9 @@ import (
 
 // FenceMonotonicity is the result of invariant I3: the fencing tokens of a key's writes never fall.
 type FenceMonotonicity struct {
-	Writes int // number of writes with a fencing token; 0 means that the verdict proves nothing
-	// Late is the index of the first event with a lower token than the earlier event Higher, or -1.
-	Late, Higher int
-	Verdict      api.Verdict
-	Why          api.Text
+	Writes  int // number of writes with a fencing token; 0 means that the verdict proves nothing
+	Verdict api.Verdict
+	Why     api.Text
 }
 
 // Fences checks each key separately, and ignores writes without a fencing token.
@@ -19,19 +17,17 @@ type FenceMonotonicity struct {
 // A replica reports a write after the write has ended. Of two writes at almost the same time, the
 // later may be reported first. Only the fence column of the row has the true order.
 func Fences(rec history.Recording) FenceMonotonicity {
-	c := FenceMonotonicity{Late: none, Higher: none, Verdict: api.Holds}
-	top := map[string]int{} // by key: the index of the write with the highest token so far
-	for i, e := range rec.Events {
+	c := FenceMonotonicity{Verdict: api.Holds}
+	top := map[string]history.Event{} // by key: the write with the highest token so far
+	for _, e := range rec.Events {
 		if e.Step != string(api.Written) || e.Fence <= 0 {
 			continue
 		}
 		c.Writes++
-		before, seen := top[e.Key]
-		if !seen || e.Fence >= rec.Events[before].Fence {
-			top[e.Key] = i
+		if first := top[e.Key]; e.Fence >= first.Fence {
+			top[e.Key] = e
 		} else if c.Verdict == api.Holds {
-			c.Late, c.Higher, c.Verdict = i, before, api.Broken
-			first := rec.Events[before]
+			c.Verdict = api.Broken
 			c.Why = api.Textf("%s on %s wrote %s with fence %d at %v, after %s on %s had written it with fence %d at %v.",
 				"%[1]s（%[2]s）在 %[5]v 以栅栏号 %[4]d 写入 %[3]s，而 %[6]s（%[7]s）在 %[9]v 已以栅栏号 %[8]d 写入。",
 				e.Owner, e.Replica, e.Key, e.Fence, brief(e.At), first.Owner, first.Replica, first.Fence, brief(first.At))
