@@ -37,7 +37,7 @@ func (p Plan) pace(ctx context.Context, start time.Time, dues chan<- time.Durati
 	defer close(dues)
 	for sent := range p.Clients * p.Loops {
 		due := p.Rate.due(sent)
-		if p.over(due) || Sleep(ctx, p.Rate.wait(time.Since(start), sent)) != nil {
+		if p.over(due) || Sleep(ctx, due-time.Since(start)) != nil {
 			return
 		}
 		select {

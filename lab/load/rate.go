@@ -45,8 +45,3 @@ func (r Rate) String() string {
 func (r Rate) due(sent int) time.Duration {
 	return lead + time.Duration(float64(sent)/float64(r)*float64(time.Second))
 }
-
-// wait returns the time until the next request is due. It is negative if the request is late.
-func (r Rate) wait(elapsed time.Duration, sent int) time.Duration {
-	return r.due(sent) - elapsed
-}

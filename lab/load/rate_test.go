@@ -52,7 +52,7 @@ func TestSchedule(t *testing.T) {
 		{0.5, lead, 1, 2 * time.Second},
 		{3, lead + time.Second, 3, 0}, // thirds of a second add up without an error
 	} {
-		if got := tt.rate.wait(tt.elapsed, tt.sent); got != tt.want {
+		if got := tt.rate.due(tt.sent) - tt.elapsed; got != tt.want {
 			t.Errorf("%v, %v after the start, %d sent: waits %v, want %v", tt.rate, tt.elapsed, tt.sent, got, tt.want)
 		}
 	}
