@@ -121,7 +121,7 @@ func TestEveryHazard(t *testing.T) {
 	t.Parallel()
 	beds := testbeds(t)
 	bed := <-beds
-	cards := bed.Cards()
+	cards := bed.cards
 	beds <- bed
 	pairs := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
 	for _, e := range All() {

@@ -105,7 +105,7 @@ func (r *resetting) sinceReset() (ops []history.Op) {
 // Until the round ends, it injects and heals one random fault after the other.
 func (bed *Testbed) salesUnderFaults(t *testing.T, draw *rand.Rand, round time.Duration, resets bool, faults map[string]int) (groups []*resetting) {
 	t.Helper()
-	for _, card := range bed.Cards() {
+	for _, card := range bed.cards {
 		if !card.Fenced && !withstands(card) {
 			continue
 		}

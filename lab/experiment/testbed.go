@@ -39,7 +39,7 @@ type Testbed struct {
 	Rig   *rig.Rig
 	http  *http.Client
 	rec   *recorder
-	cards []Card
+	cards []Card // of the strategies, in the order of the catalogue
 	idle  bool   // in a test, no fault is injected: then no run may have a verdict
 	mysql string // the version of its MySQL or MariaDB
 	// stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
@@ -78,9 +78,6 @@ func (bed *Testbed) Close() {
 	bed.rec.close()
 	bed.http.CloseIdleConnections()
 }
-
-// Cards returns the strategies' cards (descriptions with claims), in the order of the catalogue.
-func (bed *Testbed) Cards() []Card { return bed.cards }
 
 // replica returns the nth replica, from 0.
 func (bed *Testbed) replica(n int) api.Client {

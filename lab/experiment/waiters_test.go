@@ -10,12 +10,12 @@ import (
 // holder stops, and the others still poll.
 func TestWaitersStay(t *testing.T) {
 	bed := open(t)
-	i := slices.IndexFunc(bed.Cards(), func(c Card) bool { return c.ID == "redis-uuid" })
+	i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == "redis-uuid" })
 	product, err := bed.addProduct(t.Context(), 0, 2*waiters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &queue{Subject: Subject{Card: bed.Cards()[i], product: product}, bed: bed}
+	q := &queue{Subject: Subject{Card: bed.cards[i], product: product}, bed: bed}
 	sent, err := q.withWaiters(t.Context(), pollSamples, func(ctx context.Context, q *queue) (sent int64, err error) {
 		if err := sleep(ctx, 4*Lease); err != nil {
 			return 0, err
