@@ -25,11 +25,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
-	"oversell/lab/backend"
 	"oversell/lab/rig"
 )
 
@@ -45,15 +42,13 @@ func Main(m *testing.M) {
 // they are never skipped.
 func MainWith(m *testing.M, cfg rig.Config, use func(*rig.Rig), end ...func() error) {
 	prepare()
-	ctx, code := context.Background(), 1
-	r, err := rig.Start(ctx, withProgram(cfg))
+	code := 1
+	r, err := rig.Start(context.Background(), withProgram(cfg))
 	if err == nil {
-		if err = checkMySQL(ctx, r); err == nil {
-			use(r)
-			code = m.Run()
-			for _, end := range end {
-				err = errors.Join(err, end())
-			}
+		use(r)
+		code = m.Run()
+		for _, end := range end {
+			err = errors.Join(err, end())
 		}
 		err = errors.Join(err, r.Close())
 	}
@@ -98,28 +93,6 @@ func Program(tb testing.TB) string {
 	return path
 }
 
-// checkMySQL rejects MariaDB, and a MySQL older than OVERSELL_MYSQL, which `make test-mysql` sets.
-// It does not check a pair or cluster, which is always MariaDB.
-func checkMySQL(ctx context.Context, r *rig.Rig) error {
-	want := os.Getenv("OVERSELL_MYSQL")
-	if want == "" || r.Addresses().MySQL == "" || r.Config().Database != rig.OneServer {
-		return nil
-	}
-	least, err := strconv.Atoi(want)
-	if err != nil {
-		return fmt.Errorf("OVERSELL_MYSQL: %w", err)
-	}
-	version, err := backend.MySQLVersion(ctx, r.Addresses().MySQL)
-	if err != nil {
-		return err
-	}
-	number, _, _ := strings.Cut(version, ".")
-	if major, err := strconv.Atoi(number); err != nil || major < least || strings.Contains(version, "MariaDB") {
-		return fmt.Errorf("the tests run on %s, and OVERSELL_MYSQL requires a MySQL of at least %d", version, least)
-	}
-	return nil
-}
-
 // NeedsPair skips a test if its pair or cluster of databases is missing: MariaDB's packages conflict with
 // MySQL's. With CI set, NeedsPair skips no test, so the start of the test's rig fails. tools/test.sh finds
 // skipped tests by the text of rig.ErrMissing, and lists them.
@@ -159,9 +132,6 @@ func Start(tb testing.TB, cfg rig.Config) *rig.Rig {
 			tb.Error(err)
 		}
 	})
-	if err := checkMySQL(tb.Context(), r); err != nil {
-		tb.Fatal(err)
-	}
 	return r
 }
 
