@@ -278,7 +278,7 @@ func TestRejectedTokenNamesTheFlag(t *testing.T) {
 	service, plan := start(t, &fakeService{})
 	plan.Token = "wrong"
 	_, err := comparison.Run(t.Context(), plan, &recorder{})
-	if !errors.Is(err, comparison.ErrToken) || !strings.Contains(err.Error(), "--token") || !strings.Contains(err.Error(), "LAB_TOKEN") {
+	if err == nil || !strings.Contains(err.Error(), "rejected the reset") || !strings.Contains(err.Error(), "--token") || !strings.Contains(err.Error(), "LAB_TOKEN") {
 		t.Errorf("error %v", err)
 	}
 	if service.sales != 0 {

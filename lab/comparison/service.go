@@ -16,9 +16,6 @@ import (
 // product is the id of the product that the tutorial sells.
 const product = 1
 
-// ErrToken means that the service rejected the token.
-var ErrToken = errors.New("the lab rejected the reset")
-
 // connect returns the service's cards, and a client that, like the load, uses no HTTP proxy.
 func connect(ctx context.Context, target, token string) (service api.Client, cards []api.Card, err error) {
 	base, err := load.ParseTarget(target)
@@ -44,7 +41,7 @@ func reset(ctx context.Context, service api.Client, strategy string, count int) 
 	set, err := service.ResetStock(ctx, product, count)
 	var rejected *api.Error
 	if errors.As(err, &rejected) && rejected.Status == http.StatusForbidden {
-		return got, fmt.Errorf("%w: %s. Pass the token that the lab printed, with --token or LAB_TOKEN", ErrToken, rejected.Problem.Detail)
+		return got, fmt.Errorf("the lab rejected the reset: %s. Pass the token that the lab printed, with --token or LAB_TOKEN", rejected.Problem.Detail)
 	}
 	if err != nil {
 		return got, fmt.Errorf("reset the stock: %w", err)
