@@ -39,16 +39,14 @@ func (r *Rig) addDatabase(name string) *database {
 	}
 	d := &database{Server: r.newBackend(name, r.found.mysqld, port, 0)}
 	values := map[string]any{
-		"Dir": d.dir, "MariaDB": r.found.installer != "", "Root": os.Geteuid() == 0, "Fsync": r.cfg.Fsync, "Galera": "",
+		"Dir": d.dir, "Port": d.port(), "MariaDB": r.found.installer != "", "Root": os.Geteuid() == 0,
+		"Fsync": r.cfg.Fsync, "TLS": r.cfg.Certificates, "Galera": "",
 	}
 	if r.cfg.Database.isGalera() {
 		values["Galera"] = r.secrets.galera
 	}
 	d.args = []string{"--defaults-file=" + d.conf("my.cnf", values)} // must come first
 	d.setUp = r.render("setup.sql", map[string]any{"Admin": r.secrets.admin, "User": r.secrets.name, "Password": r.secrets.user})
-	if files := r.cfg.Certificates; files != nil {
-		d.more = []string{"--ssl-ca=" + files.CA, "--ssl-cert=" + files.Cert, "--ssl-key=" + files.Key}
-	}
 	d.mkdir("tmp")
 	d.mkdir("files")
 	d.prepare = d.install
@@ -66,14 +64,7 @@ func (r *Rig) addDatabase(name string) *database {
 // waits until origin serves, because the data will be a copy of origin's.
 func (d *database) install(ctx context.Context) error {
 	shared := d.args[:1] // also of the installer
-	d.args = slices.Concat(shared, []string{
-		"--port=" + d.port(),
-		// Relative to the data folder: the path of a socket must not exceed 104 bytes.
-		"--socket=mysql.sock",
-		"--pid-file=" + filepath.Join(d.dir, "mysqld.pid"),
-		// Even with root's password, no client may read or write the machine's files.
-		"--secure-file-priv=" + filepath.Join(d.dir, "files"),
-	}, d.more)
+	d.args = slices.Concat(shared, d.more)
 	if d.origin != nil { // its users and tables come with the copy
 		return Await(ctx, d.origin.name+" serves", d.origin.probe)
 	}
