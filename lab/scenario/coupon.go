@@ -80,12 +80,7 @@ func runCoupon(ctx context.Context, service Service, guard Guard) (Result, error
 type couponTables struct {
 	Initial int `json:"initial"`
 	Left    int `json:"count"`
-	orders  []couponOrder
-}
-
-type couponOrder struct {
-	Order int64 `json:"order"`
-	User  int64 `json:"user"`
+	orders  []struct{ Order, User int64 }
 }
 
 func readCoupon(ctx context.Context, from api.Client, path string) (tables couponTables, err error) {

@@ -21,6 +21,7 @@ func clicksOf(ids ...int64) (clicks []click) {
 
 func TestJudgeCoupon(t *testing.T) {
 	t.Parallel()
+	type couponOrder = struct{ Order, User int64 }
 	good := couponTables{2, 0, []couponOrder{{10, 1}, {20, 2}}}
 	for _, c := range []struct {
 		why    string

@@ -42,13 +42,9 @@ func tickets(count int) Scenario {
 }
 
 type show struct {
-	Tickets int      `json:"tickets"`
-	Next    int      `json:"next"`
-	Sold    []ticket `json:"sold"`
-}
-
-type ticket struct {
-	Number int `json:"number"`
+	Tickets int                    `json:"tickets"`
+	Next    int                    `json:"next"`
+	Sold    []struct{ Number int } `json:"sold"`
 }
 
 func sellTickets(ctx context.Context, service Service, guard Guard, count int) (Result, error) {

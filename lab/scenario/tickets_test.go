@@ -116,7 +116,7 @@ func TestJudgeTickets(t *testing.T) {
 	tables := func(next int, numbers ...int) show {
 		s := show{Tickets: 3, Next: next}
 		for _, n := range numbers {
-			s.Sold = append(s.Sold, ticket{n})
+			s.Sold = append(s.Sold, struct{ Number int }{n})
 		}
 		return s
 	}
