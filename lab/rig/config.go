@@ -18,7 +18,7 @@ type Config struct {
 	Postgres  bool // one PostgreSQL, and a pgbouncer before it, for locks on trial
 
 	// Host has the addresses of another lab. In its MySQL and ZooKeeper this rig has a database and a folder
-	// of its own, instead of servers of its own. Only tests are guests. The folder stays until the host ends.
+	// of its own, instead of servers of its own. Only tests are guests. Both stay until the host ends.
 	Host *Addresses
 
 	Database      Database // several MariaDB servers instead of one MySQL; the pairs are for experiments; needs MySQL

@@ -27,9 +27,6 @@ func (r *Rig) enter(ctx context.Context) error {
 			return fmt.Errorf("rig: a database of the host: %w", err)
 		}
 		r.addrs.MySQL = server + ")/" + name + strings.TrimPrefix(own, "oversell")
-		r.leave = func(ctx context.Context) error {
-			return backend.ExecuteMySQL(ctx, host.MySQL, "DROP DATABASE "+name)
-		}
 	}
 	if r.cfg.Zookeeper > 0 {
 		if len(host.Zookeeper) == 0 {

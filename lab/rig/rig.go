@@ -32,15 +32,14 @@ type Rig struct {
 	nginx      []*Server // one or none
 	prometheus []*Server // one or none
 	replicas   []*Server
-	links      []*Link // from the replicas to the backends, and from redis-1-replica to redis-1
+	links      []*Link  // from the replicas to the backends, and from redis-1-replica to redis-1
 	found      programs // the installed ones
-	setUpErr   error   // the first error of the preparations; see check
-	inUse      string  // a line for each required port that another program has
+	setUpErr   error    // the first error of the preparations; see check
+	inUse      string   // a line for each required port that another program has
 
 	ctx     context.Context // ends when Close begins
 	closing context.CancelFunc
-	close   func() error                // runs shutDown once
-	leave   func(context.Context) error // deletes the database of a guest
+	close   func() error // runs shutDown once
 	logging sync.Mutex
 
 	changing    sync.Mutex
@@ -329,9 +328,6 @@ func (r *Rig) shutDown() error {
 	err = errors.Join(err, concurrently(r.replicas, stop), concurrently(r.nginx, stop), concurrently(slices.Concat(r.backends, r.prometheus), kill))
 	for _, l := range r.links {
 		l.proxy.Stop()
-	}
-	if r.leave != nil {
-		err = errors.Join(err, r.leave(context.Background()))
 	}
 	err = errors.Join(err, r.reaper.close())
 	r.launcher.close()
