@@ -170,12 +170,8 @@ func (g Graph) Solution() *Solution {
 		last  Client
 		moves []Client
 	}
-	type place struct {
-		node int
-		last Client
-	}
-	known := map[place]bool{}
-	level := []state{{}} // the states with the same number of switches
+	known := map[[2]int]bool{} // a node, and the client that moved last
+	level := []state{{}}       // the states with the same number of switches
 	for switches := 0; len(level) > 0 && len(g.Nodes) > 0; switches++ {
 		var switched []state
 		for len(level) > 0 {
@@ -185,10 +181,11 @@ func (g Graph) Solution() *Solution {
 			if n.End != nil && n.End.Lost > 0 {
 				return &Solution{at.moves, switches}
 			}
-			if known[place{at.node, at.last}] {
+			place := [2]int{at.node, int(at.last)}
+			if known[place] {
 				continue
 			}
-			known[place{at.node, at.last}] = true
+			known[place] = true
 			for i, move := range slices.Backward(n.Moves[:]) { // A begins: both clients do the same
 				if move == nil {
 					continue
