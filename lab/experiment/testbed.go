@@ -95,18 +95,15 @@ func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (produc
 }
 
 func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
+	all := url.Values{}
+	maps.Copy(all, params)
 	if s.Fenced {
-		fenced := url.Values{"fenced": {"true"}}
-		maps.Copy(fenced, params)
-		params = fenced
+		all.Set("fenced", "true")
 	}
-	if poll := time.Duration(s.Card.PollMS) * time.Millisecond; poll > 0 && params.Get("wait") != "" {
-		if patience, err := time.ParseDuration(params.Get("wait")); err == nil && patience > 0 { // its last try may come so much later
-			params = maps.Clone(params)
-			params.Set("wait", min(patience+poll, time.Minute).String())
-		}
+	if patience, err := time.ParseDuration(params.Get("wait")); err == nil && patience > 0 { // its last try may come later
+		all.Set("wait", min(patience+time.Duration(s.Card.PollMS)*time.Millisecond, time.Minute).String())
 	}
-	op := load.Buy(ctx, bed.replica(through), s.Card.ID, s.product, params, bed.rec.start)
+	op := load.Buy(ctx, bed.replica(through), s.Card.ID, s.product, all, bed.rec.start)
 	if op.Replica == "" {
 		op.Replica = name(through)
 	}
