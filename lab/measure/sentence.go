@@ -104,23 +104,17 @@ func brokenSentence(r Result) api.Text {
 		} else {
 			lost = api.Text{}
 		}
-		return api.Text{
-			EN: fmt.Sprintf("%d sold, but there were only %d: %s will get nothing. The stock is now %d%s.%s",
-				r.Sold, r.Stock, Count(r.Oversold, "customer", "customers"), left, hides.EN, lost.EN),
-			ZH: fmt.Sprintf("售出 %d 件，可库存只有 %d 件：有 %d 件发不了货。现在库存为 %d%s。%s", r.Sold, r.Stock, r.Oversold, left, hides.ZH, lost.ZH),
-		}
+		return api.Textf("%[1]d sold, but there were only %[2]d: %[4]s will get nothing. The stock is now %[5]d%[6]s.%[8]s",
+			"售出 %[1]d 件，可库存只有 %[2]d 件：有 %[3]d 件发不了货。现在库存为 %[5]d%[7]s。%[9]s",
+			r.Sold, r.Stock, r.Oversold, Count(r.Oversold, "customer", "customers"), left, hides.EN, hides.ZH, lost.EN, lost.ZH)
 	case r.LostUpdates > 0:
-		return api.Text{
-			EN: fmt.Sprintf("%d sold, but %s: %s, so %s could be sold twice.", r.Sold, fell.EN, lost.EN, Count(r.LostUpdates, "piece", "pieces")),
-			ZH: fmt.Sprintf("售出 %d 件，但%s：%s，这 %d 件会被再卖一次。", r.Sold, fell.ZH, lost.ZH, r.LostUpdates),
-		}
+		return api.Textf("%[1]d sold, but %[2]s: %[4]s, so %[6]s could be sold twice.", "售出 %[1]d 件，但%[3]s：%[5]s，这 %[7]d 件会被再卖一次。",
+			r.Sold, fell.EN, fell.ZH, lost.EN, lost.ZH, Count(r.LostUpdates, "piece", "pieces"), r.LostUpdates)
 	case left < 0:
 		return api.Textf("%d sold for certain, and the stock fell to %d: more was taken than there was.", "确定售出 %d 件，库存却变成了 %d：取走的比原有的还多。", r.Sold, left)
 	default:
-		return api.Text{
-			EN: fmt.Sprintf("%d sold, but %s: %s gone without a sale.", r.Sold, fell.EN, Count(-r.LostUpdates, "piece is", "pieces are")),
-			ZH: fmt.Sprintf("售出 %d 件，但%s：有 %d 件没有卖出就不见了。", r.Sold, fell.ZH, -r.LostUpdates),
-		}
+		return api.Textf("%[1]d sold, but %[2]s: %[4]s gone without a sale.", "售出 %[1]d 件，但%[3]s：有 %[5]d 件没有卖出就不见了。",
+			r.Sold, fell.EN, fell.ZH, Count(-r.LostUpdates, "piece is", "pieces are"), -r.LostUpdates)
 	}
 }
 
@@ -143,10 +137,8 @@ func failuresSentence(r Result) api.Text {
 		}
 		en, zh = append(en, part.EN), append(zh, part.ZH)
 	}
-	return api.Text{
-		EN: Count(r.Errors, "request", "requests") + " failed: " + strings.Join(en, "; ") + ".",
-		ZH: fmt.Sprintf("%d 个请求失败：", r.Errors) + strings.Join(zh, "；") + "。",
-	}
+	return api.Textf("%[1]s failed: %[3]s.", "%[2]d 个请求失败：%[4]s。",
+		Count(r.Errors, "request", "requests"), r.Errors, strings.Join(en, "; "), strings.Join(zh, "；"))
 }
 
 func reason(f Reason) api.Text {
