@@ -61,18 +61,14 @@ func Of(e Exercise, findings []Finding) Grade {
 // Failed returns the first requirement that was checked and is not met, or nil. If none was checked,
 // it returns the first one that is not met.
 func (g Grade) Failed() *Finding {
-	var unchecked *Finding
-	for i := range g.Findings {
-		f := &g.Findings[i]
-		switch {
-		case f.Met:
-		case f.Checked:
-			return f
-		case unchecked == nil:
-			unchecked = f
-		}
+	i := slices.IndexFunc(g.Findings, func(f Finding) bool { return !f.Met && f.Checked })
+	if i < 0 {
+		i = slices.IndexFunc(g.Findings, func(f Finding) bool { return !f.Met })
 	}
-	return unchecked
+	if i < 0 {
+		return nil
+	}
+	return &g.Findings[i]
 }
 
 // Passed reports whether all requirements are met.
