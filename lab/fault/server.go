@@ -47,6 +47,7 @@ func Kill(s *rig.Server) Fault {
 // Restart stops a server gracefully and starts it again at once, as an update does. The fault is
 // over when Inject returns: Heal does nothing unless the server ended later.
 func Restart(s *rig.Server) Fault {
+	before := s.PID()
 	return Fault{
 		Name:   "restart",
 		Target: s.Name(),
@@ -56,7 +57,8 @@ func Restart(s *rig.Server) Fault {
 			}
 			return s.BringUp(ctx)
 		},
-		heal: s.BringUp,
+		heal:   s.BringUp,
+		landed: unless(func() bool { return s.PID() != before }, "it was not restarted"),
 	}
 }
 
