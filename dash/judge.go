@@ -88,8 +88,9 @@ func (p *judgePage) judge(ctx context.Context, command string, selected []string
 		return badRequest("judge: %v", "judge：%v", err)
 	}
 	j.Lock.Program = p.s.Binary
-	cfg := rig.Config{Binary: p.s.Binary, Token: p.s.Lab.Token, OnExit: p.s.OnExit}
+	cfg := rig.Config{Binary: p.s.Binary, Token: p.s.Lab.Token}
 	j.Lock.HazardLab(&cfg)
+	cfg.OnExit = p.s.OnExit
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
 		return err

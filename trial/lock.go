@@ -95,7 +95,6 @@ func (l Lock) ContractLab(cfg *rig.Config) {
 // HazardLab changes the settings of a lab to those of experiments, with the lock's program beside
 // each replica.
 func (l Lock) HazardLab(cfg *rig.Config) {
-	onExit := cfg.OnExit
 	*cfg = experiment.Config(cfg.Binary, cfg.Token)
 	cfg.ReplicaEnv = Environment()
 	if !slices.Contains(l.Hello.Backends, "zookeeper") { // fewer servers start sooner
@@ -104,5 +103,5 @@ func (l Lock) HazardLab(cfg *rig.Config) {
 	if !slices.Contains(l.Hello.Backends, "etcd") {
 		cfg.Etcd = 1
 	}
-	cfg.OnExit, cfg.Postgres, cfg.ReplicaArgs = onExit, l.needsPostgres(), append(cfg.ReplicaArgs, "--adapter", l.line)
+	cfg.Postgres, cfg.ReplicaArgs = l.needsPostgres(), append(cfg.ReplicaArgs, "--adapter", l.line)
 }
