@@ -31,11 +31,8 @@ func Versions(ctx context.Context, versions map[string]string, mysql string, red
 	}
 }
 
-// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB, or "" if the dsn is empty.
+// MySQLVersion returns a version such as 9.7.0 or 11.8.3-MariaDB.
 func MySQLVersion(ctx context.Context, dsn string) (string, error) {
-	if dsn == "" {
-		return "", nil
-	}
 	version, err := MySQLValue(ctx, dsn, "SELECT VERSION()")
 	return strings.TrimSuffix(version, "-log"), err // a server with a binary log adds it
 }
