@@ -33,7 +33,6 @@ type Overlap struct {
 // MutualExclusion is the result of invariant I2: no two holds of a key overlap with harm (Acted).
 type MutualExclusion struct {
 	Holds    int // number of holds; 0 means that the verdict proves nothing
-	Acted    int // pairs whose first holder wrote after the second grant
 	Idle     int // pairs whose first holder did not write after the second grant
 	Overlaps []Overlap
 	Verdict  api.Verdict
@@ -76,9 +75,7 @@ func Exclusion(rec history.Recording) MutualExclusion {
 }
 
 func (c *MutualExclusion) add(o Overlap) {
-	if o.Acted {
-		c.Acted++
-	} else {
+	if !o.Acted {
 		c.Idle++
 	}
 	if o.Acted || c.Idle <= mostIdle {
