@@ -88,30 +88,38 @@ func work(text string) error {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
-	strategies, err := open(c)
+	b, err := open(c)
 	if err != nil {
 		return err
 	}
+	strategies := strategiesOn(b)
 	return lockstest.Work(os.Stdin, os.Stdout, func(id string) (locks.Strategy, error) {
-		for _, s := range strategies {
-			if s.Card().ID == id {
-				return s, nil
-			}
+		if s, ok := strategies[id]; ok {
+			return s, nil
 		}
 		return nil, fmt.Errorf("no strategy %q", id)
 	})
 }
 
-// open returns all strategies. It opens new clients of the servers for them, as each replica does.
-func open(c settings) ([]locks.Strategy, error) {
+// strategiesOn returns all strategies by their ID.
+func strategiesOn(b catalog.Backends) map[string]locks.Strategy {
+	all := map[string]locks.Strategy{}
+	for _, s := range catalog.Strategies(b) {
+		all[s.Card().ID] = s
+	}
+	return all
+}
+
+// open opens new clients of the servers, as each replica does.
+func open(c settings) (b catalog.Backends, err error) {
 	const conns = 16
 	secure, dsn, err := c.secured()
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	db, err := stock.Open(dsn, conns)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	if secure != nil {
 		c.Redis = c.RedisTLS
@@ -120,14 +128,14 @@ func open(c settings) ([]locks.Strategy, error) {
 	for _, url := range c.Redis {
 		master, err := redislock.Open(url, conns)
 		if err != nil {
-			return nil, err
+			return b, err
 		}
 		masters = append(masters, master)
 	}
 	single := masters[0]
 	if c.SingleRedis != "" {
 		if single, err = redislock.Open(c.SingleRedis, conns); err != nil {
-			return nil, err
+			return b, err
 		}
 	}
 	user := zklock.Access{TLS: secure}
@@ -136,23 +144,22 @@ func open(c settings) ([]locks.Strategy, error) {
 	}
 	session, err := zklock.Open(c.Zookeeper, c.Lease, user)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	members, err := etcdlock.Open(c.Etcd, etcdlock.Access{TLS: secure})
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	go mysqllock.CleanRows(context.Background(), db, time.Second)
-	return catalog.Strategies(catalog.Backends{
-		DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease,
-	}), nil
+	return catalog.Backends{DB: db, Redis: single, Redlock: masters, ZooKeeper: session, Etcd: members, Lease: c.Lease}, nil
 }
 
-// testbed has the worker processes that run the strategies on the servers of a rig, and the
-// database with the stock.
+// testbed has the worker processes that run the strategies on the servers of a rig, the strategies in
+// this process, and the database with the stock.
 type testbed struct {
-	workers *lockstest.Workers
-	db      *gorm.DB
+	workers    *lockstest.Workers
+	strategies map[string]locks.Strategy
+	db         *gorm.DB
 }
 
 // longLease is a lease that does not end during a check.
@@ -172,7 +179,12 @@ func newTestbed(t *testing.T, r *rig.Rig) *testbed {
 	if err := migrations.Up(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	bed := &testbed{db: db, workers: &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
+	own, err := open(settings{r.Addresses(), longLease, r.Config().Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
+	bed := &testbed{db: db, strategies: strategiesOn(own), workers: &lockstest.Workers{Lease: longLease, Command: func(lease time.Duration) *exec.Cmd {
 		return workerCommand(settings{r.Addresses(), lease, r.Config().Certificates})
 	}}}
 	t.Cleanup(func() { _ = pool.Close() })
@@ -196,7 +208,8 @@ func workerCommand(c settings) *exec.Cmd {
 
 func (b *testbed) config(card api.Card) *lockstest.Config {
 	return &lockstest.Config{
-		Card: card, Workers: b.workers, NewProduct: b.newProduct, Count: b.count,
+		Card: card, Workers: b.workers, NewProduct: b.newProduct,
+		Count: func(ctx context.Context, product int64) (int, error) { return b.count(ctx, card.ID, product) },
 		Lease: 3 * time.Second, Timeout: 20 * time.Second,
 	}
 }
@@ -207,7 +220,11 @@ func (b *testbed) newProduct(ctx context.Context, count int) (int64, error) {
 	return item.ID, err
 }
 
-func (b *testbed) count(ctx context.Context, product int64) (int, error) {
+// count counts a product where the strategy keeps the stock.
+func (b *testbed) count(ctx context.Context, strategy string, product int64) (int, error) {
+	if holder, ok := b.strategies[strategy].(locks.StockHolder); ok {
+		return holder.Count(ctx, product)
+	}
 	item, err := stock.NewLedger(b.db).Read(ctx, product)
 	return item.Count, err
 }

@@ -2,10 +2,7 @@ package lockstest
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"oversell/api"
 	"oversell/stock"
@@ -55,48 +52,4 @@ func refusals(t *trial) {
 	}
 	_, err = all[1].deduct(order(product, "next", t.Timeout))
 	must("a sale after the rejected ones", err)
-}
-
-// outage stops and restarts each backend. The strategy must sell again without being opened again.
-func outage(t *trial) {
-	const stocked = 100
-	p, product, made := t.participant(0, t.Workers.Lease), t.newProduct(stocked), 0
-	for _, backend := range t.Card.Backends {
-		_, err := p.deduct(order(product, "before", t.Timeout))
-		must("a sale before the outage", err)
-		t.sellDuringOutage(p, backend, product)
-		began := time.Now()
-		for {
-			_, err := p.deduct(order(product, "after", t.Timeout))
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, stock.ErrUnavailable) || time.Since(began) > t.Timeout {
-				fail("a sale %v after the return of %s: %w", time.Since(began).Round(time.Millisecond), backend, err)
-			}
-			settle(t.ctx)
-		}
-		made += 2
-	}
-	if left := t.remaining(product); left != stocked-made {
-		fail("%d of %d pieces were sold, and %d are left", made, stocked, left)
-	}
-}
-
-func (t *trial) sellDuringOutage(p participant, backend string, product int64) {
-	o, ok := t.Outages[backend]
-	if !ok {
-		fail("lockstest: Config has no Outage for %s, which the card names", backend)
-	}
-	must("stop "+backend, o.Stop(t.ctx))
-	defer func() { must("start "+backend, o.Start(context.WithoutCancel(t.ctx))) }()
-	for _, wait := range []time.Duration{0, time.Second} {
-		sale := fmt.Sprintf("without %s, a sale with a wait of %v", backend, wait)
-		err := p.awaitSoon(sale, p.send(command{Do: doDeduct, Order: order(product, "during", wait)})).err()
-		mustBe(sale, err, stock.ErrUnavailable)
-		var known *remoteError
-		if !errors.As(err, &known) || known.Backend != backend {
-			fail("%s names the backend %q: %w", sale, known.Backend, err)
-		}
-	}
 }

@@ -24,8 +24,6 @@ type Check struct {
 	Name string
 	// Says is the claim in words, and Denies is its opposite.
 	Says, Denies string
-	// Alone means that the check stops backends, so no other check may run at the same time.
-	Alone bool
 	// Busy means that the check sends so many requests that a lock would be late in the others. It runs last.
 	Busy bool
 
@@ -161,11 +159,6 @@ func saleChecks() []Check {
 	}, {
 		Name: "refusals", Says: "a sale that is rejected or cancelled takes nothing, reports that, and leaves the lock free",
 		applies: func(api.Card) bool { return true }, yes: refusals,
-	}, {
-		Name: "outage", Says: "an unreachable backend is named in an error at once, and used again when it is back", Alone: true,
-		// The check does not apply to a strategy whose stock is lost with its backend. The experiment for
-		// the hazard failover judges this loss.
-		applies: func(c api.Card) bool { return len(c.Backends) > 0 && (c.Locker || !c.BrokenBy(api.Failover)) }, yes: outage,
 	}}
 }
 

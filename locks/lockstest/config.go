@@ -14,7 +14,7 @@ type Config struct {
 
 	// NewProduct adds a product to the stock. Each check has its own product, and so its own key.
 	NewProduct func(ctx context.Context, count int) (int64, error)
-	// Count returns the remaining count of a product.
+	// Count returns the remaining count of a product, wherever the strategy keeps it.
 	Count func(ctx context.Context, product int64) (int, error)
 
 	// Lease is the lease in checks in which a lease must expire. It is short, but long enough that a
@@ -23,12 +23,4 @@ type Config struct {
 	// Timeout is how long a check waits for an event. It is generous, because an event that comes
 	// later counts as missing.
 	Timeout time.Duration
-
-	// Outages has one Outage for each backend that the card names. Only the check that stops backends needs it.
-	Outages map[string]Outage
-}
-
-// Outage has the functions that stop a backend and start it again.
-type Outage struct {
-	Stop, Start func(ctx context.Context) error
 }

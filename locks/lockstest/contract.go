@@ -33,10 +33,10 @@ const atOnce = 4
 
 // Contract runs all checks that apply to the card, without a test: first the basic checks, one by
 // one, then the others, and last the busy ones, one by one. It ends at the first basic check that fails. Each check may take limit.
-// Contract leaves out the checks that stop backends, and those for which skip returns true. It
-// calls report after each check, from one goroutine at a time.
+// Contract leaves out the checks for which skip returns true. It calls report after each check, from
+// one goroutine at a time.
 func Contract(ctx context.Context, cfg *Config, limit time.Duration, skip func(Check) bool, report func(CheckResult)) error {
-	chosen := slices.DeleteFunc(Checks(), func(c Check) bool { return c.Alone || c.Claim(cfg.Card) == Silent || skip(c) })
+	chosen := slices.DeleteFunc(Checks(), func(c Check) bool { return c.Claim(cfg.Card) == Silent || skip(c) })
 	slices.SortStableFunc(chosen, func(a, b Check) int { return rank(a) - rank(b) })
 	var reporting sync.Mutex
 	run := func(c Check) CheckResult {

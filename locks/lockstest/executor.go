@@ -12,7 +12,6 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/stock"
 )
 
 // Open returns the strategy with the given ID. A worker calls Open for each command, so Open must
@@ -111,8 +110,6 @@ func (e *executor) execute(ctx context.Context, c command) (reply, error) {
 		return runStorm(ctx, c, s), nil
 	case doClear:
 		return reply{}, clearKey(ctx, c, s)
-	case doCount:
-		return count(ctx, c, s)
 	}
 	l, ok := s.(locks.Locker)
 	if !ok {
@@ -190,15 +187,6 @@ func (e *executor) atStep(ctx context.Context, c command, do func()) context.Con
 			})
 		}
 	})
-}
-
-func count(ctx context.Context, c command, s locks.Strategy) (reply, error) {
-	holder, ok := s.(locks.StockHolder)
-	if !ok {
-		return reply{}, nil
-	}
-	n, err := holder.Count(ctx, c.Order.Product)
-	return reply{Kept: true, Receipt: stock.Receipt{Remaining: n}}, err
 }
 
 func clearKey(ctx context.Context, c command, s locks.Strategy) error {

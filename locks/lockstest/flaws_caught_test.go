@@ -65,7 +65,7 @@ func TestFlaws(t *testing.T) {
 		found = append(found, test.caught...)
 	}
 	for _, c := range lockstest.Checks() {
-		if !c.Alone && !slices.Contains(found, c.Name) {
+		if !slices.Contains(found, c.Name) {
 			t.Errorf("no flaw shows that the check %q can fail", c.Name)
 		}
 	}
@@ -73,18 +73,6 @@ func TestFlaws(t *testing.T) {
 		t.Run(string(test.flaw), func(t *testing.T) {
 			t.Parallel()
 			compare(t, results(t, bed.config(test.flaw), test.caught, test.only...), test.caught, test.may)
-		})
-	}
-}
-
-// TestOutageFlaws runs the check "outage" on a sound strategy and on strategies with one flaw each.
-// The check stops the server, so each strategy has its own testbed.
-func TestOutageFlaws(t *testing.T) {
-	t.Parallel()
-	for flaw, caught := range map[flaw][]string{sound: nil, namesAnotherBackend: {"outage"}, namesNoBackend: {"outage"}, staysDown: {"outage"}} {
-		t.Run(string(flaw), func(t *testing.T) {
-			t.Parallel()
-			compare(t, results(t, newTestbed(t).config(flaw), caught, "outage"), caught, nil)
 		})
 	}
 }
@@ -107,14 +95,13 @@ func compare(t *testing.T, found map[string]error, caught, may []string) {
 	}
 }
 
-// results returns the error of each named check. Without names, it runs all checks except those
-// that must run alone. A check in caught runs up to three times until it finds the flaw, because an
-// overloaded machine may hide the flaw.
+// results returns the error of each named check, or of all checks. A check in caught runs up to three
+// times until it finds the flaw, because an overloaded machine may hide the flaw.
 func results(t *testing.T, cfg *lockstest.Config, caught []string, names ...string) map[string]error {
 	t.Helper()
 	found := map[string]error{}
 	for _, c := range lockstest.Checks() {
-		wanted := slices.Contains(names, c.Name) || len(names) == 0 && !c.Alone
+		wanted := slices.Contains(names, c.Name) || len(names) == 0
 		if wanted && c.Claim(cfg.Card) != lockstest.Silent {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			run := c.Run

@@ -31,9 +31,6 @@ const (
 	constantFence       flaw = "constant-fence"
 	losesFences         flaw = "loses-fences"
 	waitsForItself      flaw = "waits-for-itself"
-	namesAnotherBackend flaw = "names-another-backend"
-	namesNoBackend      flaw = "names-no-backend"
-	staysDown           flaw = "stays-down" // the strategy stays unavailable after the server is back
 
 	// Flaws of the sale.
 	readsEarly         flaw = "reads-early"

@@ -1,7 +1,6 @@
 package lockstest_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"net/rpc"
@@ -75,13 +74,9 @@ func newTestbed(t *testing.T) testbed {
 }
 
 func (b testbed) config(planted flaw) *lockstest.Config {
-	setDown := func(down bool) func(context.Context) error {
-		return func(context.Context) error { b.server.setDown(down); return nil }
-	}
 	return &lockstest.Config{
 		Card: cardOf(planted), Workers: b.workers, NewProduct: b.server.newProduct, Count: b.server.count,
 		Lease: 1500 * time.Millisecond, Timeout: 5 * time.Second,
-		Outages: map[string]lockstest.Outage{"server": {Stop: setDown(true), Start: setDown(false)}},
 	}
 }
 
@@ -96,19 +91,5 @@ func TestSound(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// TestSoundOutage checks that a sound lock passes the checks that stop the server.
-func TestSoundOutage(t *testing.T) {
-	t.Parallel()
-	cfg := newTestbed(t).config(sound)
-	for _, c := range lockstest.Checks() {
-		if !c.Alone {
-			continue
-		}
-		if err := c.Run(t.Context(), cfg); err != nil {
-			t.Errorf("%s: %v", c.Name, err)
-		}
 	}
 }

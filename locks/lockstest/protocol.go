@@ -20,7 +20,6 @@ const (
 	doCancel  = "cancel" // ends the context of another command
 	doResume  = "resume" // continues a sale that has stopped at its step
 	doClear   = "clear"  // deletes the backend's data of a key
-	doCount   = "count"  // counts a product, if the strategy keeps the stock itself
 	doContend = "contend"
 	doChurn   = "churn"
 	doStorm   = "storm"
@@ -56,9 +55,8 @@ type reply struct {
 	Took    time.Duration `json:"took,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Receipt stock.Receipt `json:"receipt,omitzero"`
-	// Kept means that the strategy counts the product itself. The count is Receipt.Remaining.
-	Kept     bool           `json:"kept,omitempty"`
-	Outcomes map[string]int `json:"outcomes,omitempty"` // number of sales for each outcome
+	// Outcomes has the number of sales for each outcome.
+	Outcomes map[string]int `json:"outcomes,omitempty"`
 }
 
 // err returns nil if Error is nil. A nil pointer in an error interface would not equal nil.
@@ -75,8 +73,6 @@ var errCancelled = errors.New("the command was cancelled")
 type remoteError struct {
 	Text    string   `json:"text"`
 	Matches []string `json:"is,omitempty"`
-	// Backend is the backend that a stock.Unavailable names.
-	Backend string `json:"backend,omitempty"`
 	// NothingTaken is the result of locks.NothingTaken in the worker.
 	NothingTaken bool `json:"nothing_taken,omitempty"`
 }
@@ -98,10 +94,6 @@ func remote(err error) *remoteError {
 		if errors.Is(err, known) {
 			e.Matches = append(e.Matches, known.Error())
 		}
-	}
-	var unavailable *stock.Unavailable
-	if errors.As(err, &unavailable) {
-		e.Backend = unavailable.Backend
 	}
 	return e
 }

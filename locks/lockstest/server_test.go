@@ -2,7 +2,6 @@ package lockstest_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/rpc"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 // suite's workers. It replaces Redis or MySQL in these tests.
 type Server struct {
 	mu      sync.Mutex
-	down    bool
 	grants  map[string]grant
 	fences  map[string]int64
 	stocked map[int64]item
@@ -48,8 +46,6 @@ type Result struct {
 	Fence int64
 	Count int
 }
-
-var errDown = errors.New("the server is down")
 
 // Take grants a key that is free or whose lease has expired.
 func (s *Server) Take(a Args, got *Result) error {
@@ -107,17 +103,8 @@ func (s *Server) Write(a Args, got *Result) error {
 func (s *Server) do(f func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.down {
-		return errDown
-	}
 	f()
 	return nil
-}
-
-func (s *Server) setDown(down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = down
 }
 
 func (s *Server) newProduct(_ context.Context, count int) (int64, error) {

@@ -3,11 +3,9 @@ package lockstest_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/rpc"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"oversell/api"
@@ -29,7 +27,6 @@ type strategy struct {
 	locks.Locker
 	server *rpc.Client
 	flaw   flaw
-	down   atomic.Bool
 }
 
 // newStrategy returns a strategy with the deliberate bug f.
@@ -57,22 +54,13 @@ func (l *serverLock) Card() api.Card { return cardOf(l.flaw) }
 func (l *serverLock) call(method string, a Args) (Result, error) {
 	var got Result
 	if err := l.server.Call("Server."+method, a, &got); err != nil {
-		return got, unavailable(l.flaw, err)
+		return got, unavailable(err)
 	}
 	return got, nil
 }
 
-// unavailable returns the error that a strategy with the deliberate bug f reports when its server
-// is down. err is the cause.
-func unavailable(f flaw, err error) error {
-	switch f {
-	case namesAnotherBackend:
-		return &stock.Unavailable{Backend: "the weather", Err: err}
-	case namesNoBackend:
-		return fmt.Errorf("something is wrong: %w", err)
-	}
-	return &stock.Unavailable{Backend: "server", Err: err}
-}
+// unavailable returns the error that a strategy reports when its server is down. err is the cause.
+func unavailable(err error) error { return &stock.Unavailable{Backend: "server", Err: err} }
 
 func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	if r.Lease == 0 {
@@ -224,12 +212,8 @@ func (s *strategy) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, 
 }
 
 func (s *strategy) read(o stock.Order) (got Result, err error) {
-	if s.down.Load() {
-		return got, unavailable(s.flaw, errDown)
-	}
 	if err := s.server.Call("Server.Read", Args{Product: o.Product}, &got); err != nil {
-		s.down.Store(s.flaw == staysDown)
-		return got, unavailable(s.flaw, err)
+		return got, unavailable(err)
 	}
 	if !got.OK {
 		return got, stock.ErrUnknownProduct
@@ -244,7 +228,7 @@ func (s *strategy) write(h *locks.Lock, o stock.Order, count int) error {
 	}
 	var got Result
 	if err := s.server.Call("Server.Write", a, &got); err != nil {
-		return unavailable(s.flaw, err)
+		return unavailable(err)
 	}
 	if !got.OK {
 		return stock.ErrFenced

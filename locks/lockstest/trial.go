@@ -266,11 +266,6 @@ func (p participant) deductUntil(o stock.Order, step api.Step) *call {
 }
 
 func (t *trial) remaining(product int64) int {
-	r := t.participant(0, t.Workers.Lease).do(command{Do: doCount, Order: stock.Order{Product: product}})
-	must("count the product", r.err())
-	if r.Kept {
-		return r.Receipt.Remaining
-	}
 	count, err := t.Count(t.ctx, product)
 	must("count the product", err)
 	return count
