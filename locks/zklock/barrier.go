@@ -31,7 +31,7 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 		return false, err
 	}
 	for {
-		_, err := write(ctx, r, func() (string, error) {
+		_, err := write(ctx, p.session, r, func() (string, error) {
 			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, p.session.acl())
 		})
 		switch {
@@ -41,7 +41,7 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 			return err == nil, err
 		}
 		calls, cancel := p.session.bound(ctx, r, time.Now())
-		err = p.mkdirs(calls, p.folder[:len(p.folder)-1])
+		err = p.session.mkdir(calls, p.folder[:len(p.folder)-1])
 		cancel()
 		if err != nil {
 			return false, err
@@ -72,7 +72,7 @@ func (b *barrier) Await(ctx context.Context, r locks.Request) error {
 // Remove deletes the barrier. It returns false if the barrier did not exist.
 func (b *barrier) Remove(ctx context.Context, key string) (bool, error) {
 	r := locks.Request{Key: key}
-	_, err := write(ctx, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })
+	_, err := write(ctx, b.session, r, func() (bool, error) { return true, b.session.Delete(b.path(key), -1) })
 	if isNoNode(err) {
 		return false, nil
 	}

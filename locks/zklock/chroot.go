@@ -6,8 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The following methods are those of the driver, for paths below the chroot. They wait until the
-// session is authenticated.
+// The following methods are those of the driver, for paths below the chroot. Call them in do, which authenticates the
+// session before.
 
 func (s *Session) full(node string) string {
 	if s.chroot != "" && node == "/" {
@@ -19,9 +19,6 @@ func (s *Session) full(node string) string {
 // Create creates a node, and returns its path with the sequence number. The server deletes a container
 // (zk.FlagContainer) some time after its last child.
 func (s *Session) Create(node string, data []byte, flags int32, acl []zk.ACL) (string, error) {
-	if err := s.authenticated(); err != nil {
-		return "", err
-	}
 	create := s.conn.Create
 	if flags == zk.FlagContainer {
 		create = s.conn.CreateContainer
@@ -31,66 +28,38 @@ func (s *Session) Create(node string, data []byte, flags int32, acl []zk.ACL) (s
 }
 
 // Exists reports whether a node exists.
-func (s *Session) Exists(node string) (bool, *zk.Stat, error) {
-	if err := s.authenticated(); err != nil {
-		return false, nil, err
-	}
-	return s.conn.Exists(s.full(node))
-}
+func (s *Session) Exists(node string) (bool, *zk.Stat, error) { return s.conn.Exists(s.full(node)) }
 
 // Children returns the names of a node's children.
 func (s *Session) Children(node string) ([]string, *zk.Stat, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, nil, err
-	}
 	return s.conn.Children(s.full(node))
 }
 
 // ChildrenW is Children with a watch.
 func (s *Session) ChildrenW(node string) ([]string, *zk.Stat, <-chan zk.Event, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, nil, nil, err
-	}
 	return s.conn.ChildrenW(s.full(node))
 }
 
 // Get returns the data of a node.
-func (s *Session) Get(node string) ([]byte, *zk.Stat, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, nil, err
-	}
-	return s.conn.Get(s.full(node))
-}
+func (s *Session) Get(node string) ([]byte, *zk.Stat, error) { return s.conn.Get(s.full(node)) }
 
 // GetW is Get with a watch.
 func (s *Session) GetW(node string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, nil, nil, err
-	}
 	return s.conn.GetW(s.full(node))
 }
 
 // Set replaces the data of a node.
 func (s *Session) Set(node string, data []byte, version int32) (*zk.Stat, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, err
-	}
 	return s.conn.Set(s.full(node), data, version)
 }
 
 // Delete deletes a node.
 func (s *Session) Delete(node string, version int32) error {
-	if err := s.authenticated(); err != nil {
-		return err
-	}
 	return s.conn.Delete(s.full(node), version)
 }
 
 // Multi sends several requests in one transaction. The answers have the paths of the server.
 func (s *Session) Multi(requests ...any) ([]zk.MultiResponse, error) {
-	if err := s.authenticated(); err != nil {
-		return nil, err
-	}
 	below := make([]any, len(requests))
 	for i, request := range requests {
 		switch r := request.(type) {

@@ -32,7 +32,7 @@ func (c *counter) Get(ctx context.Context, key string) (locks.Count, error) {
 	r := locks.Request{Key: key}
 	calls, cancel := c.session.bound(ctx, r, time.Now())
 	defer cancel()
-	value, err := do(calls, func() (locks.Count, error) {
+	value, err := do(calls, c.session, func() (locks.Count, error) {
 		data, stat, err := c.session.Get(c.path(key))
 		if isNoNode(err) {
 			return locks.Count{}, nil
@@ -56,7 +56,7 @@ func countOf(data []byte, stat *zk.Stat) (locks.Count, error) {
 // set writes value if version is the version of the node. Version -1 writes unconditionally.
 func (c *counter) set(ctx context.Context, r locks.Request, value int64, version int64) error {
 	for {
-		_, err := write(ctx, r, func() (*zk.Stat, error) {
+		_, err := write(ctx, c.session, r, func() (*zk.Stat, error) {
 			return c.session.Set(c.path(r.Key), []byte(strconv.FormatInt(value, 10)), int32(version)) //nolint:gosec // the node's own version
 		})
 		if !isNoNode(err) {

@@ -78,7 +78,7 @@ func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, 
 	for _, m := range now.members {
 		ops = append(ops, &zk.SetDataRequest{Path: dir + "/" + m.name, Data: []byte("in"), Version: 0})
 	}
-	_, err := do(ctx, func() ([]zk.MultiResponse, error) { return b.session.Multi(ops...) })
+	_, err := do(ctx, b.session, func() ([]zk.MultiResponse, error) { return b.session.Multi(ops...) })
 	if isNoNode(err) || errors.Is(err, zk.ErrBadVersion) {
 		return false, nil // a member left, or another member opened the barrier
 	}
@@ -89,7 +89,7 @@ func (b *doubleBarrier) open(ctx context.Context, dir string, now round) (bool, 
 func (b *doubleBarrier) counted(ctx context.Context, n *node) bool {
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	_, err := do(clean, func() (bool, error) { return true, b.session.Delete(n.path(), 0) })
+	_, err := do(clean, b.session, func() (bool, error) { return true, b.session.Delete(n.path(), 0) })
 	return errors.Is(err, zk.ErrBadVersion)
 }
 

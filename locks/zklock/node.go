@@ -89,7 +89,7 @@ func (n *node) fence(ctx context.Context) (int64, error) {
 // advanceFence makes a transaction and returns its id, which is higher than all earlier ids. The
 // transaction checks the node but writes to its folder. A write to the node would wake a waiter.
 func (n *node) advanceFence(ctx context.Context) (int64, error) {
-	return do(ctx, func() (int64, error) {
+	return do(ctx, n.session, func() (int64, error) {
 		answers, err := n.session.multi(ctx, &zk.CheckVersionRequest{Path: n.path(), Version: -1}, &zk.SetDataRequest{Path: n.dir, Version: -1})
 		if err != nil {
 			return 0, lost(err)
@@ -111,7 +111,7 @@ func (n *node) release(ctx context.Context) error {
 // the next waiter, although the holder still works. Only a fenced write is safe then.
 func (n *node) pass(ctx context.Context) error {
 	return n.session.giveBack(ctx, func(ctx context.Context) error {
-		_, err := do(ctx, func() ([]zk.MultiResponse, error) {
+		_, err := do(ctx, n.session, func() ([]zk.MultiResponse, error) {
 			return n.session.multi(ctx, &zk.SetDataRequest{Path: n.path(), Version: -1}, &zk.DeleteRequest{Path: n.path(), Version: -1})
 		})
 		return lost(err)
@@ -132,7 +132,7 @@ func (n *node) abandon(ctx context.Context) {
 // node belongs to no session. It uses GetW, because ExistsW would leave a watch on a missing node.
 func (s *Session) watch(ctx, alive context.Context, r locks.Request, began time.Time, path string) (released bool, err error) {
 	passes := false // only a change of our own nodes is a release; Curator's Revoker changes others
-	changed, err := do(ctx, func() (<-chan zk.Event, error) {
+	changed, err := do(ctx, s, func() (<-chan zk.Event, error) {
 		sent(ctx, "get -w", path)
 		data, stat, changed, err := s.GetW(path)
 		if err == nil {

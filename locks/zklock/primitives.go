@@ -2,10 +2,8 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"sync"
 	"time"
 
@@ -14,6 +12,8 @@ import (
 	"oversell/locks"
 )
 
+// primitives is the folder of the primitives. All folders below it are containers: ZooKeeper (from 3.5 on) removes a
+// container some time after its last child was deleted.
 const primitives = "/oversell/primitives"
 
 // Primitives returns Curator's recipes except its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
@@ -71,7 +71,7 @@ func (p *recipe) newNode(ctx context.Context, dir, kind string) (*node, error) {
 			return n, err
 		}
 		if err = p.room(ctx); err == nil {
-			err = p.mkdirs(ctx, dir)
+			err = p.session.mkdir(ctx, dir)
 		}
 		if err != nil {
 			return nil, err
@@ -93,35 +93,14 @@ func (p *recipe) room(ctx context.Context) error {
 	return err
 }
 
-// mkdirs creates a folder with its parents. All except the top folder are containers: ZooKeeper
-// (from 3.5 on) removes a container some time after its last child was deleted.
-func (p *recipe) mkdirs(ctx context.Context, dir string) error {
-	if dir == primitives[:len("/oversell")] {
-		return p.session.mkdir(ctx, dir)
-	}
-	_, err := do(ctx, func() (string, error) {
-		return p.session.Create(dir, nil, zk.FlagContainer, p.session.acl())
-	})
-	switch {
-	case errors.Is(err, zk.ErrNodeExists):
-		return nil
-	case !isNoNode(err):
-		return err
-	}
-	if err := p.mkdirs(ctx, path.Dir(dir)); err != nil {
-		return err
-	}
-	return p.mkdirs(ctx, dir)
-}
-
 // write waits for call even if ctx ends. It returns errUnknown if the outcome is not known.
-func write[T any](ctx context.Context, r locks.Request, call func() (T, error)) (value T, err error) {
+func write[T any](ctx context.Context, s *Session, r locks.Request, call func() (T, error)) (value T, err error) {
 	if ctx.Err() != nil {
 		return value, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
-	value, err = do(clean, call)
+	value, err = do(clean, s, call)
 	if isAny(err, nil, zk.ErrNoServer, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoAuth, zk.ErrInvalidACL) {
 		return value, err
 	}
@@ -168,7 +147,7 @@ type snapshot struct {
 }
 
 func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
-	return do(ctx, func() (now snapshot, err error) {
+	return do(ctx, p.session, func() (now snapshot, err error) {
 		// An earlier watch of this node that has not fired also reports changes after this read.
 		if now.changed = p.watches.of(node + "/"); now.changed != nil {
 			now.names, now.stat, err = p.session.Children(node)
@@ -181,7 +160,7 @@ func (p *recipe) children(ctx context.Context, node string) (snapshot, error) {
 
 // data reads the node and watches it. A node that does not exist is not watched.
 func (p *recipe) data(ctx context.Context, node string) (snapshot, error) {
-	return do(ctx, func() (now snapshot, err error) {
+	return do(ctx, p.session, func() (now snapshot, err error) {
 		if now.changed = p.watches.of(node); now.changed != nil {
 			now.data, now.stat, err = p.session.Get(node)
 		} else if now.data, now.stat, now.changed, err = p.session.GetW(node); err == nil {

@@ -80,12 +80,12 @@ func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed
 // makeEphemeral creates a node and returns its path. If no answer comes, takeBack deletes the node.
 func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, flags int32, takeBack func(context.Context) error) (string, error) {
 	answered := make(chan struct{})
-	made, err := do(ctx, func() (string, error) {
+	made, err := do(ctx, s, func() (string, error) {
 		defer close(answered)
 		return s.create(ctx, path, data, zk.FlagEphemeral|flags)
 	})
-	// ErrNoServer means that the request was never sent.
-	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer, zk.ErrNoAuth, zk.ErrInvalidACL) {
+	// ErrNoServer means that the request was never sent, and ErrClosing that the node ends with the session.
+	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoAuth, zk.ErrInvalidACL) {
 		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {

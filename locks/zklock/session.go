@@ -132,7 +132,7 @@ func (s *Session) Ping(ctx context.Context) error {
 
 // writable sends a transaction that would create a node, and that never applies: a new node has version 0.
 func (s *Session) writable(ctx context.Context, node string) error {
-	_, err := do(ctx, func() ([]zk.MultiResponse, error) {
+	_, err := do(ctx, s, func() ([]zk.MultiResponse, error) {
 		return s.multi(ctx, &zk.CreateRequest{Path: node, Acl: s.acl()}, &zk.CheckVersionRequest{Path: node, Version: 1})
 	})
 	if isAny(err, zk.ErrBadVersion, zk.ErrNodeExists) { // a lock may have created the folder meanwhile
@@ -144,9 +144,10 @@ func (s *Session) writable(ctx context.Context, node string) error {
 // ErrNoChroot means that the server has no node at the path behind the addresses.
 var ErrNoChroot = errors.New("the chroot does not exist")
 
-// do returns when call returns or ctx ends. The driver takes no context, so call may outlast ctx. If
-// ctx has already ended, do does not begin the call: select would choose one of two ready cases.
-func do[T any](ctx context.Context, call func() (T, error)) (none T, err error) {
+// do sends a request once the session is authenticated. It returns when call returns or ctx ends. The driver
+// takes no context, so call may outlast ctx. If ctx has already ended, do does not begin the call: select would
+// choose one of two ready cases.
+func do[T any](ctx context.Context, s *Session, call func() (T, error)) (none T, err error) {
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
@@ -156,8 +157,11 @@ func do[T any](ctx context.Context, call func() (T, error)) (none T, err error) 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		value, err := call()
-		answers <- answer{value, err}
+		a := answer{err: s.authenticated()}
+		if a.err == nil {
+			a.value, a.err = call()
+		}
+		answers <- a
 	}()
 	select {
 	case a := <-answers:
@@ -211,7 +215,7 @@ func (s *Session) multi(ctx context.Context, requests ...any) ([]zk.MultiRespons
 
 // stat returns the state of a node, or zk.ErrNoNode if the node does not exist.
 func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
-	return do(ctx, func() (*zk.Stat, error) {
+	return do(ctx, s, func() (*zk.Stat, error) {
 		sent(ctx, "stat", node)
 		exists, stat, err := s.Exists(node)
 		if err == nil && !exists {
@@ -222,7 +226,7 @@ func (s *Session) stat(ctx context.Context, node string) (*zk.Stat, error) {
 }
 
 func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
-	return do(ctx, func() ([]string, error) {
+	return do(ctx, s, func() ([]string, error) {
 		sent(ctx, "ls", dir)
 		names, _, err := s.Children(dir)
 		return names, err
@@ -231,7 +235,7 @@ func (s *Session) list(ctx context.Context, dir string) ([]string, error) {
 
 // remove deletes a node. It returns ErrNotHeld if the node does not exist.
 func (s *Session) remove(ctx context.Context, node string) error {
-	_, err := do(ctx, func() (bool, error) {
+	_, err := do(ctx, s, func() (bool, error) {
 		sent(ctx, "delete", node)
 		return true, s.Delete(node, -1)
 	})
@@ -241,18 +245,25 @@ func (s *Session) remove(ctx context.Context, node string) error {
 	return err
 }
 
+// mkdir creates a folder with its parents.
 func (s *Session) mkdir(ctx context.Context, dir string) error {
-	if dir == "/" || dir == "." {
-		return nil
+	flags := int32(zk.FlagPersistent)
+	if strings.HasPrefix(dir, primitives) {
+		flags = zk.FlagContainer
 	}
-	if err := s.mkdir(ctx, path.Dir(dir)); err != nil {
-		return err
+	for {
+		_, err := do(ctx, s, func() (string, error) { return s.create(ctx, dir, nil, flags) })
+		switch parent := path.Dir(dir); {
+		case errors.Is(err, zk.ErrNodeExists):
+			return nil
+		case !isNoNode(err) || parent == "/":
+			return err
+		default:
+			if err := s.mkdir(ctx, parent); err != nil {
+				return err
+			}
+		}
 	}
-	_, err := do(ctx, func() (string, error) { return s.create(ctx, dir, nil, zk.FlagPersistent) })
-	if errors.Is(err, zk.ErrNodeExists) {
-		return nil
-	}
-	return err
 }
 
 func withFolder[T any](ctx context.Context, s *Session, dir string, create func() (T, error)) (T, error) {

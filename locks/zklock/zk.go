@@ -153,7 +153,7 @@ func (l *zkLock) shared(ctx context.Context, dir string) (listing, error) {
 		defer leave()
 		l.lists.Forget(dir) // later callers share the next list
 		asked := time.Now()
-		names, _, err := l.session.Children(dir)
+		names, err := l.session.list(context.Background(), dir)
 		return listing{asked, numberedNodes(names)}, err
 	})
 	select {

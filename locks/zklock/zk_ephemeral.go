@@ -71,7 +71,7 @@ func (l *singleNode) try(ctx context.Context, r locks.Request, began time.Time) 
 
 // check returns ErrNotHeld if the node does not exist or belongs to another holder.
 func (l *singleNode) check(ctx context.Context, key, token string) error {
-	data, err := do(ctx, func() ([]byte, error) {
+	data, err := do(ctx, l.session, func() ([]byte, error) {
 		sent(ctx, "get", l.root+key)
 		data, _, err := l.session.Get(l.root + key)
 		return data, err
