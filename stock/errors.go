@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
 )
 
 // These errors mean that no stock was taken. After any other error, stock may have been taken.
@@ -64,12 +66,20 @@ func isAnswer(err error, numbers ...uint16) bool {
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
-// NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable. err is the error of a read,
-// or of a transaction that did not send its COMMIT.
+// Found returns ErrUnknownProduct if err says that a query found no row, and otherwise err.
+func Found(product int64, err error) error {
+	if errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
+	}
+	return err
+}
+
+// NothingWritten returns ErrCancelled, ErrConflict or ErrUnavailable, or the ErrUnknownProduct of Found. err is
+// the error of a read, or of a transaction that did not send its COMMIT.
 func NothingWritten(ctx context.Context, err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, ErrUnknownProduct):
+		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrCancelled, context.Cause(ctx))
 	case IsContention(err):

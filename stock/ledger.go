@@ -3,7 +3,6 @@ package stock
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -20,10 +19,7 @@ func NewLedger(db *gorm.DB) *Ledger { return &Ledger{db: db} }
 func (l *Ledger) Read(ctx context.Context, product int64) (Item, error) {
 	var item Item
 	err := l.db.WithContext(ctx).Take(&item, product).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return item, fmt.Errorf("product %d: %w", product, ErrUnknownProduct)
-	}
-	return item, NothingWritten(ctx, err)
+	return item, NothingWritten(ctx, Found(product, err))
 }
 
 // ReadPrimary reads the item on the primary, even if ReadAt has set a follower for reads.
@@ -119,10 +115,8 @@ func (w *Writer) refused(ctx context.Context, item Item) error {
 	var now Item
 	err := w.conn.QueryRowContext(asking, "SELECT version, fence FROM db_stock WHERE id = ?", item.ID).Scan(&now.Version, &now.Fence)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("product %d: %w", item.ID, ErrUnknownProduct)
 	case err != nil:
-		return NothingWritten(context.WithoutCancel(ctx), err)
+		return NothingWritten(context.WithoutCancel(ctx), Found(item.ID, err))
 	case now.Version != item.Version:
 		return fmt.Errorf("%w: the stock was reset, or sold by its version, since this request read it", ErrConflict)
 	}
@@ -160,10 +154,7 @@ func (l *Ledger) Reset(ctx context.Context, product int64, count int, restock ..
 			}
 			return err
 		})
-		switch {
-		case errors.Is(err, ErrUnknownProduct):
-			return err
-		case isAnswer(err, deadlock) && ctx.Err() == nil: // sales lock some tables before the row
+		if isAnswer(err, deadlock) && ctx.Err() == nil { // sales lock some tables before the row
 			continue
 		}
 		return NothingWritten(ctx, err)

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -67,12 +66,8 @@ func (s *mutexInTx) synchronized(ctx context.Context, tx *gorm.DB, o stock.Order
 	defer func() { r.Held = time.Since(granted) }()
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)
 	var item stock.Item
-	err = tx.Take(&item, o.Product).Error // the first read takes the snapshot
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return fmt.Errorf("product %d: %w", o.Product, stock.ErrUnknownProduct)
-	}
-	if err != nil {
-		return err
+	if err := tx.Take(&item, o.Product).Error; err != nil { // the first read takes the snapshot
+		return stock.Found(o.Product, err)
 	}
 	return locks.Sell(ctx, o, r, item.Count, func(count int) error {
 		// InnoDB waits at most 2 s for the lock of the row (stock.Open), then returns error 1205.

@@ -4,8 +4,6 @@ package mysqllock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -57,10 +55,7 @@ func lockRow(ctx context.Context, tx *gorm.DB, product int64, wait time.Duration
 	err = withTimeout(ctx, api.Key(product), wait, func(ctx context.Context) error {
 		return tx.WithContext(ctx).Clauses(locking).Take(&item, product).Error
 	})
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
-	}
-	return item, err
+	return item, stock.Found(product, err)
 }
 
 func (*forUpdate) Card() api.Card {

@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -173,10 +172,7 @@ func (s *reservation) Count(ctx context.Context, product int64) (count int, err 
 		SELECT COALESCE(SUM(qty), 0) FROM db_reservations WHERE product = s.id AND expires_at <= UTC_TIMESTAMP(6)
 	) FROM db_stock s WHERE id = ?`, product).Row()
 	err = row.Scan(&count)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
-	}
-	return count, stock.NothingWritten(ctx, err)
+	return count, stock.NothingWritten(ctx, stock.Found(product, err))
 }
 
 // Holds returns false for reservations of requests that run: they sell or return their pieces.

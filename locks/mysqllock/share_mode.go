@@ -2,8 +2,6 @@ package mysqllock
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -42,11 +40,8 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 	})
 	granted := time.Now()
 	r.Waited += granted.Sub(asked)
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return fmt.Errorf("product %d: %w", o.Product, stock.ErrUnknownProduct)
-	}
 	if err != nil {
-		return err
+		return stock.Found(o.Product, err)
 	}
 	defer func() { r.Held = time.Since(granted) }()
 	locks.Trace(ctx, api.Granted, key, o.Owner, 0)

@@ -148,10 +148,7 @@ func (s *skipLocked) count(ctx context.Context, product int64) (inStock, inUnits
 	row := s.db.WithContext(ctx).Raw(
 		"SELECT count, (SELECT COUNT(*) FROM db_units WHERE product = s.id) FROM db_stock s WHERE id = ?", product).Row()
 	err = row.Scan(&inStock, &inUnits)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, 0, fmt.Errorf("product %d: %w", product, stock.ErrUnknownProduct)
-	}
-	return inStock, inUnits, stock.NothingWritten(ctx, err)
+	return inStock, inUnits, stock.NothingWritten(ctx, stock.Found(product, err))
 }
 
 func (s *skipLocked) Count(ctx context.Context, product int64) (int, error) {
