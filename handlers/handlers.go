@@ -225,7 +225,7 @@ func (s *Service) getPrimitive(c *gin.Context) (answer any, err error) {
 		}
 		ids = append(ids, p.ID)
 	}
-	return nil, refuse(http.StatusNotFound, api.BadRequest, "primitive %s does not exist; the primitives are %s", short(c.Param("id")), strings.Join(ids, ", "))
+	return nil, refuse(http.StatusNotFound, api.BadRequest, "primitive %s does not exist; the primitives are %s", "没有原语 %s；原语有 %s", short(c.Param("id")), strings.Join(ids, ", "))
 }
 
 func (s *Service) ready(c *gin.Context) {
