@@ -31,12 +31,7 @@ const (
 // short quotes the beginning of a client's text, so that a long text does not fill the answer.
 func short(value string) string { return strconv.Quote(cut(value)) }
 
-func cut(value string) string {
-	if len(value) > 40 {
-		value = strings.ToValidUTF8(value[:40], "") + "…"
-	}
-	return value
-}
+func cut(value string) string { return stock.Shorten(value, 40) }
 
 // params reads parameters, and keeps the error of the first bad parameter.
 type params struct {

@@ -58,10 +58,7 @@ func SecureDSN(dsn string, config *tls.Config, publicKey string) (string, error)
 		if block == nil {
 			return "", ErrPublicKey
 		}
-		key, err := x509.ParsePKIXPublicKey(block.Bytes)
-		if err != nil {
-			return "", ErrPublicKey
-		}
+		key, _ := x509.ParsePKIXPublicKey(block.Bytes) // after an error, it is no RSA key
 		rsaKey, ok := key.(*rsa.PublicKey)
 		if !ok {
 			return "", ErrPublicKey

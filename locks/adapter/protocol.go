@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"oversell/api"
+	"oversell/stock"
 )
 
 // Version is the version of the protocol, which a program names in its hello.
@@ -167,12 +169,7 @@ func withoutPrefix(err error) error {
 }
 
 func short(line []byte) string {
-	const most = 80
-	text := strings.ToValidUTF8(string(line), "?")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return fmt.Sprintf("%q", text)
+	return strconv.Quote(stock.Shorten(strings.ToValidUTF8(string(line), "?"), 80))
 }
 
 func decodeHello(line []byte) (Hello, error) {

@@ -104,7 +104,7 @@ func (s *server) describe(commands [][]string) (name string, writes, waits bool)
 			}
 			names, writes = append(names, s.file(c[1])+key(c, 3)), true
 		case "eval":
-			names, writes = append(names, s.file(redislock.SHA1(c[1]))+key(c, 3)), true
+			names, writes = append(names, s.file(redis.NewScript(c[1]).Hash())+key(c, 3)), true
 		default:
 			names = append(names, strings.ToUpper(command)+key(c, 1))
 			writes = writes || !reads(command)
@@ -190,7 +190,7 @@ func key(command []string, at int) string {
 func (s *server) remember(commands [][]string) {
 	for _, c := range commands {
 		if strings.EqualFold(c[0], "eval") {
-			s.scripts[redislock.SHA1(c[1])] = true
+			s.scripts[redis.NewScript(c[1]).Hash()] = true
 		}
 	}
 }

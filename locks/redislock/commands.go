@@ -2,8 +2,6 @@ package redislock
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // Redis names a script by its SHA-1
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -32,15 +30,11 @@ func Scripts() map[string]string {
 	for _, name := range names {
 		text, _ := fs.ReadFile(Source, name) // no error: Glob has found it
 		// The scripts of redis-fair have a common first part, which is a file of its own.
-		scripts[SHA1(string(text))], scripts[SHA1(fairHeadLua+string(text))] = name, name
+		for _, script := range []string{string(text), fairHeadLua + string(text)} {
+			scripts[redis.NewScript(script).Hash()] = name
+		}
 	}
 	return scripts
-}
-
-// SHA1 returns the name that Redis gives to a script.
-func SHA1(script string) string {
-	sum := sha1.Sum([]byte(script)) //nolint:gosec // see the import
-	return hex.EncodeToString(sum[:])
 }
 
 // DialHook records nothing.
@@ -82,7 +76,7 @@ func (h commandHook) text(cmd redis.Cmder) string {
 		case i == 1 && cmd.Name() == "evalsha":
 			word = h.name(word, word)
 		case i == 1 && cmd.Name() == "eval":
-			word = h.name(SHA1(word), word)
+			word = h.name(redis.NewScript(word).Hash(), word)
 		}
 		words = append(words, word)
 	}
