@@ -65,13 +65,13 @@ type Lock struct {
 
 	watch func(stock.LockEvent, error) // may be nil: see stock.Watch
 
-	stop   context.CancelFunc // ends the watchdog
-	joined chan struct{}      // closed when the watchdog has ended
+	stop     context.CancelFunc // ends the watchdog
+	watchdog sync.WaitGroup
 }
 
 // NewLock renews the grant until Release. The Lock's context ends with ctx, or with ErrLost.
 func NewLock(ctx context.Context, g Grant) *Lock {
-	h := &Lock{grant: g, fence: g.Fence, uses: 1, joined: make(chan struct{}), watch: stock.WatchOf(ctx).Lock}
+	h := &Lock{grant: g, fence: g.Fence, uses: 1, watch: stock.WatchOf(ctx).Lock}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	watched, stop := context.WithCancel(stock.WithoutCommands(context.WithoutCancel(ctx)))
 	h.stop = stop
@@ -79,12 +79,11 @@ func NewLock(ctx context.Context, g Grant) *Lock {
 		h.after = append(h.after, h.loseWith(other))
 	}
 	if g.Lease <= 0 {
-		close(h.joined)
 		return h
 	}
 	h.until = trustedUntil(g.Asked, g.Lease)
 	h.checkLease() // the answer may have come after the end of the lease
-	go h.watchdog(watched)
+	h.watchdog.Go(func() { h.keep(watched) })
 	return h
 }
 
@@ -104,9 +103,8 @@ func trustedUntil(asked time.Time, lease time.Duration) time.Time {
 // margin is how long before its lease ends a lock loses trust, because clocks differ in speed.
 func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// watchdog renews the lease every third of it, and marks the lock lost if no renewal succeeds.
-func (h *Lock) watchdog(ctx context.Context) {
-	defer close(h.joined)
+// keep renews the lease every third of it, and marks the lock lost if no renewal succeeds.
+func (h *Lock) keep(ctx context.Context) {
 	renew := time.NewTimer(h.grant.Lease / 3)
 	defer renew.Stop()
 	if h.grant.Renew == nil || h.grant.NoRenew {
@@ -386,7 +384,7 @@ func (h *Lock) Release(ctx context.Context) error {
 	// DANGER: end the watchdog before the release. A renewal after the release could keep alive a lock
 	// that no request holds.
 	h.stop()
-	<-h.joined
+	h.watchdog.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	over := h.expired()
