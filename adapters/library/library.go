@@ -108,7 +108,6 @@ func Lock(ctx context.Context, r locks.Request, release func(context.Context) er
 
 // Noticed returns the lock of a library that closes lost at the end of its lease.
 func Noticed(ctx context.Context, r locks.Request, lost <-chan struct{}, release func(context.Context) error) *locks.Lock {
-	over := make(chan struct{})
 	ended := func(context.Context) error {
 		select {
 		case <-lost:
@@ -121,12 +120,11 @@ func Noticed(ctx context.Context, r locks.Request, lost <-chan struct{}, release
 		Key: r.Key, Owner: r.Owner, Verify: ended,
 		Release: func(ctx context.Context) error { return errors.Join(ended(ctx), release(ctx)) },
 	})
-	l.OnRelease(func() { close(over) })
 	go func() {
 		select {
 		case <-lost:
 			l.MarkLost(locks.ErrNotHeld)
-		case <-over:
+		case <-l.Context().Done():
 		}
 	}()
 	return l

@@ -35,13 +35,13 @@ type program struct {
 	ready chan struct{} // closed when hello is set
 	hello Hello
 
-	// These channels are closed when err is set, and when the process has ended as well.
-	ended, gone chan struct{}
+	ended context.Context // it ends with the first failure
+	end   context.CancelCauseFunc
+	gone  chan struct{} // closed when the process has ended as well
 
 	writing sync.Mutex
 
 	mu    sync.Mutex
-	err   error
 	last  int64           // the ID of the newest request
 	calls map[int64]*call // requests without a final answer
 	held  map[int64]*call // acquires that were granted, and not released
@@ -61,16 +61,16 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 		return nil, fmt.Errorf("start the adapter: %w", err)
 	}
 	p := &program{
-		Process: running, ready: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
-		calls: map[int64]*call{}, held: map[int64]*call{},
+		Process: running, ready: make(chan struct{}), gone: make(chan struct{}), calls: map[int64]*call{}, held: map[int64]*call{},
 	}
+	p.ended, p.end = context.WithCancelCause(context.Background())
 	go p.follow()
 	timeout := time.NewTimer(helloTimeout)
 	defer timeout.Stop()
 	select {
 	case <-p.ready:
 		return p, nil
-	case <-p.ended:
+	case <-p.ended.Done():
 		err = p.failure()
 	case <-timeout.C:
 		err = fmt.Errorf("no hello within %v: does the program flush its standard output after each line?%s", helloTimeout, p.ending())
@@ -116,7 +116,7 @@ func (p *program) read() {
 	default:
 		select {
 		case <-p.Exited(): // follow names the status
-		case <-p.ended:
+		case <-p.ended.Done():
 		case <-time.After(statusTimeout):
 			p.fail(errors.New("the program has closed its standard output, but it still runs"))
 		}
@@ -178,11 +178,10 @@ func (p *program) dispatch(a Answer) error {
 
 // send sends a request that has an answer.
 func (p *program) send(r Request) (*call, error) {
-	p.mu.Lock()
-	if p.err != nil {
-		defer p.mu.Unlock()
-		return nil, p.err
+	if err := p.failure(); err != nil {
+		return nil, err
 	}
+	p.mu.Lock()
 	p.last++
 	r.ID = p.last
 	const most = 8 // answers that nobody has read yet: a request has queued, a step and its result
@@ -205,7 +204,7 @@ func (p *program) write(r Request) error {
 			err = fmt.Errorf("the program did not read its standard input for %v", writeTimeout)
 		} else {
 			select { // follow names the status of a process that has ended
-			case <-p.ended:
+			case <-p.ended.Done():
 			case <-time.After(statusTimeout):
 			}
 		}
@@ -217,21 +216,12 @@ func (p *program) write(r Request) error {
 
 // fail ends the program. The first error is the reason for all its later requests.
 func (p *program) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-		close(p.ended)
-		_ = p.In.Close()
-		p.Kill()
-	}
+	p.end(err)
+	_ = p.In.Close()
+	p.Kill()
 }
 
-func (p *program) failure() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
-}
+func (p *program) failure() error { return context.Cause(p.ended) }
 
 // close ends the program's input, and kills the program if it does not end by itself.
 func (p *program) close() {

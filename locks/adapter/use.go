@@ -76,7 +76,7 @@ func (p *program) await(ctx context.Context, c *call, limit time.Duration) (Answ
 			}
 			p.trace(ctx, c, a)
 			left = limit // a failpoint may have paused the request
-		case <-p.ended:
+		case <-p.ended.Done():
 			select {
 			case a := <-c.answers:
 				if a.final() { // the last line of the program
@@ -150,15 +150,13 @@ func (p *program) lock(ctx context.Context, c *call, a Answer, asked time.Time) 
 		}
 	}
 	lock := locks.NewLock(ctx, grant)
-	over := make(chan struct{})
-	lock.OnRelease(func() { close(over) })
 	go func() {
 		select {
 		case why := <-c.lost:
 			lock.MarkLost(errors.New(cmp.Or(why, "the program sent lost")))
-		case <-p.ended:
+		case <-p.ended.Done():
 			lock.MarkLost(p.failure())
-		case <-over:
+		case <-lock.Context().Done():
 		}
 	}()
 	return lock
