@@ -1,10 +1,8 @@
 package handlers
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -13,7 +11,6 @@ import (
 
 // hub never waits: a slow listener loses steps, and receives their number before its next step.
 type hub struct {
-	process   string // differs between processes, so that a listener notices a restart
 	mu        sync.Mutex
 	listeners map[*listener]bool
 	count     atomic.Int64
@@ -25,12 +22,7 @@ type listener struct {
 	missed atomic.Int64
 }
 
-func newHub() *hub {
-	return &hub{
-		process:   strconv.FormatInt(time.Now().UnixNano(), 36),
-		listeners: map[*listener]bool{}, closed: make(chan struct{}),
-	}
-}
+func newHub() *hub { return &hub{listeners: map[*listener]bool{}, closed: make(chan struct{})} }
 
 func (h *hub) watched() bool { return h.count.Load() > 0 }
 
@@ -72,7 +64,7 @@ func (s *Service) streamEvents(c *gin.Context) (any, error) {
 	defer leave()
 	l := s.events.join()
 	defer s.events.leave(l)
-	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica, "process": s.events.process})
+	c.SSEvent(api.StreamHello, gin.H{"replica": s.Replica, "process": s.boot})
 	c.Writer.Flush() // at once: the listener receives every step after this event
 	stream(c.Request.Context(), s, c, l.steps, func(e api.StepEvent) {
 		if missed := l.missed.Swap(0); missed > 0 {

@@ -85,7 +85,7 @@ type Service struct {
 	checks     stockChecks
 	drain      drain
 	closing    sync.Once
-	boot       string
+	boot       string // names the process, so that a listener of /events notices a restart
 	owners     atomic.Int64
 	goods      map[string]locks.Strategy // by the parameter grain
 	engine     *gin.Engine
