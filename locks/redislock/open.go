@@ -80,8 +80,8 @@ var ErrPartOfCluster = errors.New("a part of the cluster is down")
 // Ping returns nil if the Redis carries out what a lock needs, a write and a message, and if each master of a
 // cluster answers and each slot has one.
 func Ping(ctx context.Context, c redis.UniversalClient) error {
-	if cluster, ok := c.(*redis.ClusterClient); ok {
-		if err := pingCluster(ctx, cluster); err != nil {
+	if _, ok := c.(*redis.ClusterClient); ok {
+		if err := eachMaster(ctx, c, clusterIsWhole); err != nil {
 			return err
 		}
 	}
@@ -100,43 +100,40 @@ func PingMaster(ctx context.Context, c redis.UniversalClient) error {
 	return c.Set(ctx, probe, "", time.Second).Err()
 }
 
-func pingCluster(ctx context.Context, cluster *redis.ClusterClient) error {
-	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		info, err := master.ClusterInfo(ctx).Result()
-		if err == nil && !strings.Contains(info, "cluster_state:ok") {
-			err = ErrPartOfCluster
-		}
-		return err
-	})
+func clusterIsWhole(ctx context.Context, master redis.UniversalClient) error {
+	info, err := master.ClusterInfo(ctx).Result()
+	if err == nil && !strings.Contains(info, "cluster_state:ok") {
+		err = ErrPartOfCluster
+	}
+	return err
+}
+
+// eachMaster calls do for each master of a cluster, or for a single Redis.
+func eachMaster(ctx context.Context, c redis.UniversalClient, do func(context.Context, redis.UniversalClient) error) error {
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return do(ctx, master) })
+	}
+	return do(ctx, c)
 }
 
 var flushStat = regexp.MustCompile(`cmdstat_flush(?:all|db):calls=(\d+)`)
 
 // Flushes returns how many FLUSHALL and FLUSHDB commands the servers have executed, the masters of a
 // cluster too.
-func Flushes(ctx context.Context, servers ...redis.UniversalClient) (sum int64, err error) {
+func Flushes(ctx context.Context, servers ...redis.UniversalClient) (int64, error) {
+	var sum atomic.Int64
 	for _, server := range servers {
-		if cluster, ok := server.(*redis.ClusterClient); ok {
-			var all atomic.Int64
-			err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-				n, err := Flushes(ctx, master)
-				all.Add(n)
-				return err
-			})
-			if err != nil {
-				return 0, err
+		err := eachMaster(ctx, server, func(ctx context.Context, master redis.UniversalClient) error {
+			stats, err := master.Info(ctx, "commandstats").Result()
+			for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
+				n, _ := strconv.ParseInt(found[1], 10, 64) // no error: digits
+				sum.Add(n)
 			}
-			sum += all.Load()
-			continue
-		}
-		stats, err := server.Info(ctx, "commandstats").Result()
+			return err
+		})
 		if err != nil {
 			return 0, fmt.Errorf("read how often redis executed FLUSHALL or FLUSHDB: %w", err)
 		}
-		for _, found := range flushStat.FindAllStringSubmatch(stats, -1) {
-			n, _ := strconv.ParseInt(found[1], 10, 64) // no error: digits
-			sum += n
-		}
 	}
-	return sum, nil
+	return sum.Load(), nil
 }
