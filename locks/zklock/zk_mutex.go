@@ -7,14 +7,12 @@ import (
 
 // Mutex is the lock of ZK without re-entry, like Curator's InterProcessSemaphoreMutex (tutorial
 // 4.6.2). Curator uses a semaphore with one permit, and Mutex uses the queue of nodes of ZK.
-func Mutex(s *Session) locks.Locker { return &mutex{zkLock{session: s, root: mutexRoot}} }
+func Mutex(s *Session) locks.Locker { return &mutex{zkLock{session: s, root: "/oversell/zk-mutex/"}} }
 
 // DANGER: mutex does not check whether r.Owner holds the key already. An owner that acquires again
 // queues behind its own node and waits for itself until its wait is over. ZK prevents this with
 // locks.Reentrant.
 type mutex struct{ zkLock }
-
-const mutexRoot = "/oversell/zk-mutex/"
 
 func (*mutex) Card() api.Card {
 	return card(api.Card{

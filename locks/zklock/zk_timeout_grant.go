@@ -11,12 +11,10 @@ import (
 // TimeoutGrant is ZK, but the end of a wait counts as a grant (document 004). The waitForLock of
 // its listing waits for one session time-out, and then returns true.
 func TimeoutGrant(s *Session) locks.Locker {
-	return &timeoutGrant{zkLock{session: s, root: timeoutGrantRoot}}
+	return &timeoutGrant{zkLock{session: s, root: "/oversell/zk-timeout-grant/"}}
 }
 
 type timeoutGrant struct{ zkLock }
-
-const timeoutGrantRoot = "/oversell/zk-timeout-grant/"
 
 func (l *timeoutGrant) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	r.Fenced = false // the listing's lock has no fence
