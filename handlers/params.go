@@ -180,12 +180,8 @@ func (p *params) header(r *http.Request, name string) string {
 	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
 		text = text[1 : len(text)-1]
 	}
-	given := params{values: url.Values{name: {text}}}
-	word := given.word(name, "")
-	if p.err == nil {
-		p.err = given.err
-	}
-	return word
+	p.checkWord(name, text)
+	return text
 }
 
 func (p *params) needed(name string, low, high int64) int64 {
