@@ -18,15 +18,14 @@ type Link struct {
 	target   string
 
 	mu    sync.Mutex
-	rules []*rule
+	rules []rule
 	cut   bool
 	conns map[*connection]bool
 }
 
-// rule is what a link does with the client messages that contain a text, before it forwards them.
+// rule is what a link does with the next client message that contains a text, before it forwards it.
 type rule struct {
 	text []byte
-	once bool // it applies to the first message only
 	do   func(*connection)
 }
 
@@ -49,24 +48,17 @@ func (l *Link) Addr() string { return l.listener.Addr().String() }
 // even if its client closes the connection meanwhile.
 func (l *Link) HoldNext(text string) (held <-chan struct{}, free func()) {
 	arrived, gate := make(chan struct{}), make(chan struct{})
-	l.add(&rule{[]byte(text), true, func(*connection) { close(arrived); <-gate }})
+	l.add(rule{[]byte(text), func(*connection) { close(arrived); <-gate }})
 	return arrived, sync.OnceFunc(func() { close(gate) })
-}
-
-// Count counts the client messages that contain text, from now on. seen returns their number.
-func (l *Link) Count(text string) (seen func() int) {
-	var n atomic.Int64
-	l.add(&rule{[]byte(text), false, func(*connection) { n.Add(1) }})
-	return func() int { return int(n.Load()) }
 }
 
 // LoseAnswer loses the answer to the next client message that contains text. The server receives
 // the message, and the connection ends when the server answers.
 func (l *Link) LoseAnswer(text string) {
-	l.add(&rule{[]byte(text), true, func(c *connection) { c.mute.Store(true) }})
+	l.add(rule{[]byte(text), func(c *connection) { c.mute.Store(true) }})
 }
 
-func (l *Link) add(r *rule) {
+func (l *Link) add(r rule) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rules = append(l.rules, r)
@@ -74,9 +66,15 @@ func (l *Link) add(r *rule) {
 
 // apply applies the rules to a message.
 func (l *Link) apply(message []byte, c *connection) {
+	var due []rule
 	l.mu.Lock()
-	due := slices.DeleteFunc(slices.Clone(l.rules), func(r *rule) bool { return !bytes.Contains(message, r.text) })
-	l.rules = slices.DeleteFunc(l.rules, func(r *rule) bool { return r.once && slices.Contains(due, r) })
+	l.rules = slices.DeleteFunc(l.rules, func(r rule) bool {
+		applies := bytes.Contains(message, r.text)
+		if applies {
+			due = append(due, r)
+		}
+		return applies
+	})
 	l.mu.Unlock()
 	for _, r := range due {
 		r.do(c)
