@@ -30,23 +30,15 @@ func (p *recipe) make(ctx context.Context, r locks.Request, data []byte) (made b
 		}
 		return false, err
 	}
-	for {
-		_, err := write(ctx, p.session, r, func() (string, error) {
+	_, err = withFolder(asking, p.session, p.folder[:len(p.folder)-1], func() (string, error) {
+		return write(ctx, p.session, r, func() (string, error) {
 			return p.session.Create(p.path(r.Key), data, zk.FlagPersistent, p.session.acl())
 		})
-		switch {
-		case errors.Is(err, zk.ErrNodeExists):
-			return false, nil
-		case !isNoNode(err):
-			return err == nil, err
-		}
-		calls, cancel := p.session.bound(ctx, r, time.Now())
-		err = p.session.mkdir(calls, p.folder[:len(p.folder)-1])
-		cancel()
-		if err != nil {
-			return false, err
-		}
+	})
+	if errors.Is(err, zk.ErrNodeExists) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // Await waits until the barrier's node does not exist.

@@ -266,14 +266,17 @@ func (s *Session) mkdir(ctx context.Context, dir string) error {
 	}
 }
 
+// withFolder makes the folder if create finds that it does not exist. The server may remove an empty one at any moment.
 func withFolder[T any](ctx context.Context, s *Session, dir string, create func() (T, error)) (T, error) {
-	value, err := create()
-	if isNoNode(err) {
-		if err = s.mkdir(ctx, dir); err == nil {
-			return create()
+	for {
+		value, err := create()
+		if isNoNode(err) {
+			if err = s.mkdir(ctx, dir); err == nil {
+				continue
+			}
 		}
+		return value, err
 	}
-	return value, err
 }
 
 // empty deletes every node in dir whose name begins with prefix, with all nodes below it.
