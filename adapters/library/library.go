@@ -26,34 +26,34 @@ func Hello(name, version, document string, backends ...string) adapter.Hello {
 	return adapter.Hello{Hello: adapter.Version, Library: name, Version: version, Language: "Go", Document: document, Backends: backends}
 }
 
-// Must returns what a library has opened, and ends the program if that failed.
+// Must returns what a library has opened, or ends the program, see Check.
 func Must[T any](opened T, err error) T {
+	Check(err)
+	return opened
+}
+
+// Check prints an error, and ends the program with 2.
+func Check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(2)
 	}
-	return opened
 }
 
 // Serve serves the locker on the standard streams, until the input ends.
 func Serve(h adapter.Hello, l locks.Locker) {
 	// A Ctrl-C in the terminal reaches this process too, but the laboratory ends it.
 	signal.Ignore(syscall.SIGINT)
-	if err := adapter.Serve(context.Background(), os.Stdin, os.Stdout, h, l); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	Check(adapter.Serve(context.Background(), os.Stdin, os.Stdout, h, l))
 }
 
-// Incident runs the program of an incident. It prints right if the fault does not show, and otherwise prints wrong
-// and exits with 1. An error exits with 2.
-func Incident(reproduce func() (bool, error), right, wrong string) {
-	is, err := reproduce()
-	switch {
-	case err != nil:
-		fmt.Println(err)
-		os.Exit(2)
-	case !is:
+// Incident runs the program of an incident, for a minute at most. It prints right if the fault does not show, and
+// otherwise prints wrong and exits with 1. An error exits with 2.
+func Incident(reproduce func(context.Context) bool, right, wrong string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	is := reproduce(ctx)
+	cancel()
+	if !is {
 		fmt.Println(wrong)
 		os.Exit(1)
 	}

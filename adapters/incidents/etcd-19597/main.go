@@ -25,53 +25,30 @@ func main() {
 		client+": the session of a waiter ended, and its Lock did not return within 10 s.")
 }
 
-func reproduce() (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	client, err := etcd.New(etcd.Config{Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop()})
-	if err != nil {
-		return false, err
-	}
+func reproduce(ctx context.Context) bool {
+	client := library.Must(etcd.New(etcd.Config{Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop()}))
 	defer client.Close()
-	holder, err := concurrency.NewSession(client)
-	if err != nil {
-		return false, err
-	}
+	holder := library.Must(concurrency.NewSession(client))
 	defer holder.Close()
-	if err := concurrency.NewMutex(holder, key).Lock(ctx); err != nil {
-		return false, err
-	}
+	library.Check(concurrency.NewMutex(holder, key).Lock(ctx))
 
-	waiter, err := concurrency.NewSession(client)
-	if err != nil {
-		return false, err
-	}
+	waiter := library.Must(concurrency.NewSession(client))
 	returned := make(chan error, 1)
 	go func() { returned <- concurrency.NewMutex(waiter, key).Lock(ctx) }()
-	if err := waitForKeys(ctx, client, 2); err != nil {
-		return false, err
-	}
-	if _, err := client.Revoke(ctx, waiter.Lease()); err != nil {
-		return false, err
-	}
-	if err := waitForKeys(ctx, client, 1); err != nil {
-		return false, err
-	}
+	waitForKeys(ctx, client, 2)
+	library.Must(client.Revoke(ctx, waiter.Lease()))
+	waitForKeys(ctx, client, 1)
 	select {
 	case <-returned:
-		return true, nil
+		return true
 	case <-time.After(10 * time.Second):
-		return false, nil
+		return false
 	}
 }
 
 // waitForKeys returns when the lock's queue has n keys.
-func waitForKeys(ctx context.Context, client *etcd.Client, n int64) error {
-	for {
-		keys, err := client.Get(ctx, key+"/", etcd.WithPrefix(), etcd.WithCountOnly())
-		if err != nil || keys.Count == n {
-			return err
-		}
+func waitForKeys(ctx context.Context, client *etcd.Client, n int64) {
+	for library.Must(client.Get(ctx, key+"/", etcd.WithPrefix(), etcd.WithCountOnly())).Count != n {
 		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -7,10 +7,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/version"
 	etcd "go.etcd.io/etcd/client/v3"
@@ -29,39 +28,26 @@ func main() {
 		repeated+"deleted the key of the second, which holds the lock.")
 }
 
-func reproduce() (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+func reproduce(ctx context.Context) bool {
 	var lose atomic.Bool
-	client, err := etcd.New(etcd.Config{
+	client := library.Must(etcd.New(etcd.Config{
 		Endpoints: library.Servers("ETCD_ENDPOINTS", "127.0.0.1:2379"), Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(loseDelete(&lose))},
-	})
-	if err != nil {
-		return false, err
-	}
+	}))
 	defer client.Close()
-	session, err := concurrency.NewSession(client)
-	if err != nil {
-		return false, err
-	}
+	session := library.Must(concurrency.NewSession(client))
 	defer session.Close()
 
 	const key = "incident/etcd-22082"
 	first, second := concurrency.NewMutex(session, key), concurrency.NewMutex(session, key)
-	if err := first.Lock(ctx); err != nil {
-		return false, err
-	}
+	library.Check(first.Lock(ctx))
 	lose.Store(true)
-	if err := first.Unlock(ctx); err == nil {
-		return false, fmt.Errorf("the first Unlock returned no error, although its answer was lost")
+	if first.Unlock(ctx) == nil {
+		library.Check(errors.New("the first Unlock returned no error, although its answer was lost"))
 	}
-	if err := second.Lock(ctx); err != nil {
-		return false, err
-	}
+	library.Check(second.Lock(ctx))
 	_ = first.Unlock(ctx) // an error is right here: the first Mutex does not hold the lock
-	keys, err := client.Get(ctx, second.Key())
-	return err == nil && len(keys.Kvs) == 1, err
+	return len(library.Must(client.Get(ctx, second.Key())).Kvs) == 1
 }
 
 // loseDelete replaces the answer to the next delete by an error, once, after etcd ran it.

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -26,39 +27,36 @@ func main() {
 	library.Incident(reproduce, returned+"another client acquired the lock.", returned+"no other client acquired the lock within 10 s.")
 }
 
-func reproduce() (bool, error) {
-	servers := library.Servers("ZK_SERVERS", "127.0.0.1:2181")
+func reproduce(context.Context) bool {
 	var breaks atomic.Bool
-	first, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(silent{}), zk.WithDialer(dialer(&breaks)))
-	if err != nil {
-		return false, err
-	}
+	first := open(&breaks)
 	defer first.Close()
 	path := fmt.Sprintf("/incident-go-zookeeper-229-%d", time.Now().UnixNano()) // a lock that nobody holds
-	if err := retry(func() error { _, err := first.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); return err }); err != nil {
-		return false, err
-	}
+	library.Check(retry(func() error { _, err := first.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); return err }))
 	breaks.Store(true)
-	if err := zk.NewLock(first, path, zk.WorldACL(zk.PermAll)).Lock(); err == nil {
-		return false, fmt.Errorf("the first Lock returned no error, although its connection broke")
+	if zk.NewLock(first, path, zk.WorldACL(zk.PermAll)).Lock() == nil {
+		library.Check(errors.New("the first Lock returned no error, although its connection broke"))
 	}
-	if err := retry(func() error { _, _, err := first.Exists(path); return err }); err != nil {
-		return false, err
-	}
+	library.Check(retry(func() error { _, _, err := first.Exists(path); return err }))
 
-	second, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(silent{}))
-	if err != nil {
-		return false, err
-	}
+	second := open(new(atomic.Bool))
 	defer second.Close()
 	granted := make(chan error, 1)
 	go func() { granted <- retry(zk.NewLock(second, path, zk.WorldACL(zk.PermAll)).Lock) }()
 	select {
 	case err := <-granted:
-		return err == nil, err
+		library.Check(err)
+		return true
 	case <-time.After(10 * time.Second):
-		return false, nil
+		return false
 	}
+}
+
+func open(breaks *atomic.Bool) *zk.Conn {
+	servers := library.Servers("ZK_SERVERS", "127.0.0.1:2181")
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(silent{}), zk.WithDialer(dialer(breaks)))
+	library.Check(err)
+	return conn
 }
 
 // retry repeats a request until the client is connected.
