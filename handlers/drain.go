@@ -78,10 +78,3 @@ func retries(c *gin.Context) bool { return c.GetHeader(retryStatus) == "502" }
 func (s *Service) abandoned(c *gin.Context) bool {
 	return s.drain.began.Load() && c.Request.Context().Err() != nil && retries(c)
 }
-
-// closeDraining closes the connection of a request that was running when the drain began.
-func (s *Service) closeDraining(c *gin.Context) {
-	if s.drain.began.Load() {
-		c.Header("Connection", "close")
-	}
-}

@@ -210,7 +210,9 @@ type written struct{}
 func (s *Service) answer(work func(*gin.Context) (any, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		answer, err := work(c)
-		s.closeDraining(c)
+		if s.drain.began.Load() { // while the request was running
+			c.Header("Connection", "close")
+		}
 		if err != nil {
 			s.problem(c, err)
 			return

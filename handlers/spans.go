@@ -20,15 +20,11 @@ import (
 // maxQuery limits the length of a statement in a span, in characters.
 const maxQuery = 200
 
-// unspanned are the routes that a probe or a scraper reads again and again, and the endless stream.
-func unspanned(route string) bool {
-	return slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/events"}, route)
-}
-
-// spanned makes the server span of a request. The caller's span is in the header traceparent.
+// spanned makes the server span of a request, except of those that a probe or a scraper sends again and again, and
+// of the endless stream. The caller's span is in the header traceparent.
 func (s *Service) spanned(c *gin.Context) {
 	route := c.FullPath()
-	if unspanned(route) {
+	if slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/events"}, route) {
 		return
 	}
 	request := c.Request
