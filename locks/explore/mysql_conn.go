@@ -32,7 +32,7 @@ func (g gatedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &gatedConn{Conn: full, client: g.client, id: id}, nil
 }
 
-func connectionID(ctx context.Context, conn stock.Conn) (uint64, error) {
+func connectionID(ctx context.Context, conn stock.Conn) (id uint64, err error) {
 	rows, err := conn.QueryContext(ctx, "SELECT CONNECTION_ID()", nil)
 	if err != nil {
 		return 0, err
@@ -41,13 +41,8 @@ func connectionID(ctx context.Context, conn stock.Conn) (uint64, error) {
 	if err := errors.Join(rows.Next(value), rows.Close()); err != nil {
 		return 0, err
 	}
-	switch id := value[0].(type) {
-	case int64:
-		return uint64(id), nil //nolint:gosec // never negative
-	case uint64:
-		return id, nil
-	}
-	return 0, fmt.Errorf("explore: CONNECTION_ID() is %v", value[0])
+	_, err = fmt.Sscan(fmt.Sprint(value[0]), &id)
+	return id, err
 }
 
 type gatedConn struct {
