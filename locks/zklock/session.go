@@ -336,6 +336,10 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 			EN: "The connection breaks with the lost answer, and the holder gives up its lock, although its session goes on.",
 			ZH: "应答丢失，连接随之断开；会话其实还在，持有者却放弃了锁。",
 		},
+		api.Polling: {
+			EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
+			ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
+		},
 		api.Nesting: {EN: "An owner that acquires again queues behind itself.", ZH: "持有者再次加锁，就排在自己后面。"},
 	}
 	for _, flaw := range append(flaws, api.RenewalReply) {

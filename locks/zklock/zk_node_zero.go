@@ -61,12 +61,8 @@ func (*nodeZero) Card() api.Card {
 				EN: "The same with requests on other replicas. It lasts while node 0 exists, so a long run may lose no update, or a few at its start.",
 				ZH: "同上，请求来自不同的副本。只在 0 号节点存在期间出错，所以压测时可能一次也不丢，或只在开头丢几次更新。",
 			}},
-			{Hazard: api.Polling, Why: api.Text{
-				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
-				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
-			}},
 		},
-	})
+	}, api.Polling)
 	c.Scope, c.Safe = api.ScopeNone, false
 	return c
 }

@@ -68,12 +68,6 @@ func (*sequential) Card() api.Card {
 			api.ClockJump, api.DeadWaiter, api.SessionExpiry, api.Cutoff, api.LostReply,
 			api.Operator, api.Starved, api.WaiterSession,
 		},
-		Breaks: []api.Break{
-			{Hazard: api.Polling, Why: api.Text{
-				EN: "Every waiter reads the whole queue again and again: the reads grow with the square of its length.",
-				ZH: "每个等待者反复读取整个队列：读取量按队列长度的平方增长。",
-			}},
-		},
 		Tutorial: []api.Figure{{Throughput: 19.2, MedianMS: 5140, Remaining: 0}},
-	}, api.Nesting, api.Pause)
+	}, api.Polling, api.Nesting, api.Pause)
 }
