@@ -195,9 +195,6 @@ func (p *params) needed(name string, low, high int64) int64 {
 // order reads a sale's parameters, and rejects options that the strategy does not support.
 func (s *Service) order(r *http.Request) (locks.Strategy, stock.Order, error) {
 	p := newParams(r, checkLockParams)
-	if p.err != nil {
-		return nil, stock.Order{}, p.err
-	}
 	o := stock.Order{
 		Product: p.number("product", 1, 1, maxID),
 		Qty:     int(p.number("qty", 1, 1, maxQty)),
