@@ -232,20 +232,15 @@ func (s *server) clear(ctx context.Context, key string) Answer {
 	return Answer{Answer: done}
 }
 
-func (s *server) releaseAll(ctx context.Context) error {
-	s.mu.Lock()
-	var all []*locks.Lock
+// releaseAll releases the locks that are held when no request runs any more.
+func (s *server) releaseAll(ctx context.Context) (failed error) {
 	for _, u := range s.uses {
-		if u.lock != nil {
-			all = append(all, u.lock)
+		if u.lock == nil {
+			continue
+		}
+		if err := u.lock.Release(ctx); !errors.Is(err, locks.ErrNotHeld) {
+			failed = errors.Join(failed, err)
 		}
 	}
-	s.mu.Unlock()
-	var errs []error
-	for _, h := range all {
-		if err := h.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return failed
 }
