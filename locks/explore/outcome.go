@@ -31,18 +31,16 @@ type Ending struct {
 
 // Oversold reports whether an update was lost, or a piece was taken that no client has.
 func (o Ending) Oversold() bool {
-	sold, unsure := o.count(Sold), o.count(Unknown)+o.count(Crashed)
-	taken := initialCount - o.Left
-	return sold > taken || taken > sold+unsure
-}
-
-func (o Ending) count(end End) (n int) {
+	sold, unsure, taken := 0, 0, initialCount-o.Left
 	for _, e := range o.Ends {
-		if e == end {
-			n++
+		switch e {
+		case Sold:
+			sold++
+		case Unknown, Crashed:
+			unsure++
 		}
 	}
-	return n
+	return sold > taken || taken > sold+unsure
 }
 
 // String describes the outcome in one line.
