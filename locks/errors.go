@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/stock"
@@ -47,13 +48,8 @@ func NotAcquired(ctx context.Context, key string, wait time.Duration) error {
 
 // NothingTaken reports whether err proves that no stock was taken.
 func NothingTaken(err error) bool {
-	for _, sure := range []error{
+	return slices.ContainsFunc([]error{
 		stock.ErrSoldOut, stock.ErrUnknownProduct, stock.ErrFenced, stock.ErrConflict,
 		stock.ErrCancelled, stock.ErrUnavailable, ErrNotAcquired, ErrLost,
-	} {
-		if errors.Is(err, sure) {
-			return true
-		}
-	}
-	return false
+	}, func(sure error) bool { return errors.Is(err, sure) })
 }
