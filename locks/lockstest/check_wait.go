@@ -76,15 +76,13 @@ func cleanUp(t *trial) {
 	all[2].mustFindFree(key, "next")
 }
 
-// longestChurn is the longest time after which an acquisition is cancelled.
-const longestChurn = 5 * time.Millisecond
-
+// churn cancels each acquisition after 5 ms at the latest.
 func (t *trial) churn(when string, all []participant, key string, rounds int, seed uint64) {
 	calls := make([]*call, len(all))
 	for i, p := range all {
 		calls[i] = p.send(command{
 			Do: doChurn, Request: t.long(key, fmt.Sprintf("cancelled-%d", i), t.Workers.Lease),
-			Rounds: rounds, Wait: longestChurn, Seed: seed + uint64(i),
+			Rounds: rounds, Wait: 5 * time.Millisecond, Seed: seed + uint64(i),
 		})
 	}
 	for i, c := range calls {
