@@ -70,11 +70,9 @@ func (f *failpoints) stop(strategy string, e api.Event) {
 		select {} // no other code may run before the process ends
 	case api.DoPause:
 		// The request stays paused if its client goes: a really paused process would not notice.
-		limit := time.NewTimer(maxPause)
-		defer limit.Stop()
 		select {
 		case <-s.resumed:
-		case <-limit.C:
+		case <-time.After(maxPause):
 			f.resume(e.Owner)
 		}
 	}

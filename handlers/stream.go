@@ -62,8 +62,7 @@ func (s *Service) openStream(c *gin.Context) (leave func(), err error) {
 
 // stream sends the events, and an SSE comment every ten seconds to keep the connection open.
 func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-chan T, send func(T)) {
-	alive := time.NewTicker(10 * time.Second)
-	defer alive.Stop()
+	alive := time.Tick(10 * time.Second)
 	c.Stream(func(w io.Writer) bool {
 		select {
 		case e, more := <-events:
@@ -74,7 +73,7 @@ func stream[T any](ctx context.Context, s *Service, c *gin.Context, events <-cha
 			for range len(events) { // the waiting events go into the same packet
 				send(<-events)
 			}
-		case <-alive.C:
+		case <-alive:
 			_, _ = io.WriteString(w, ": alive\n\n")
 		case <-s.events.closed:
 			return false

@@ -158,10 +158,8 @@ func Work(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", stock.ErrCancelled, context.Cause(ctx))

@@ -105,19 +105,16 @@ func margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Milli
 
 // keep renews the lease every third of it, and marks the lock lost if no renewal succeeds.
 func (h *Lock) keep(ctx context.Context) {
-	renew := time.NewTimer(h.grant.Lease / 3)
-	defer renew.Stop()
+	renew := time.After(h.grant.Lease / 3)
 	if h.grant.Renew == nil || h.grant.NoRenew {
-		renew.Stop()
+		renew = nil
 	}
 	for {
 		until := h.trusted()
-		expire := time.NewTimer(time.Until(until))
 		select {
 		case <-ctx.Done():
-			expire.Stop()
 			return
-		case <-expire.C:
+		case <-time.After(time.Until(until)):
 			if !h.expired() { // a re-entry has restarted the lease
 				continue
 			}
@@ -127,14 +124,13 @@ func (h *Lock) keep(ctx context.Context) {
 			}
 			h.MarkLost(why)
 			return
-		case <-renew.C:
-			expire.Stop()
+		case <-renew:
 			next, gone := h.renew(ctx, until)
 			if gone != nil {
 				h.MarkLost(gone)
 				return
 			}
-			renew.Reset(next)
+			renew = time.After(next)
 		}
 	}
 }

@@ -73,11 +73,9 @@ func Await(ctx context.Context, r Request, began time.Time, d time.Duration, wak
 	if left <= 0 || ctx.Err() != nil {
 		return NotAcquired(ctx, r.Key, r.Wait)
 	}
-	timer := time.NewTimer(min(d, left))
-	defer timer.Stop()
 	select {
 	case <-wake:
-	case <-timer.C:
+	case <-time.After(min(d, left)):
 	case <-ctx.Done():
 		return NotAcquired(ctx, r.Key, r.Wait)
 	}

@@ -69,11 +69,9 @@ func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (l
 		return nil, NotAcquired(ctx, key, wait)
 	}
 	if turn := t.enter(key); turn != nil {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
 		case err = <-turn:
-		case <-timer.C:
+		case <-time.After(wait):
 			err = t.quit(ctx, key, turn, wait)
 		case <-ctx.Done():
 			err = t.quit(ctx, key, turn, wait)

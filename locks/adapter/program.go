@@ -65,14 +65,12 @@ func launch(ctx context.Context, cmd *exec.Cmd, log io.Writer) (*program, error)
 	}
 	p.ended, p.end = context.WithCancelCause(context.Background())
 	go p.follow()
-	timeout := time.NewTimer(helloTimeout)
-	defer timeout.Stop()
 	select {
 	case <-p.ready:
 		return p, nil
 	case <-p.ended.Done():
 		err = p.failure()
-	case <-timeout.C:
+	case <-time.After(helloTimeout):
 		err = fmt.Errorf("no hello within %v: does the program flush its standard output after each line?%s", helloTimeout, p.ending())
 	case <-ctx.Done():
 		err = context.Cause(ctx)

@@ -66,8 +66,7 @@ func unavailable(backend string, err error) error {
 // parts: a replica that was paused for longer than the limit still waits for the answer.
 func (p *program) await(ctx context.Context, c *call, limit time.Duration) (Answer, error) {
 	const part = 500 * time.Millisecond
-	ticker := time.NewTicker(part)
-	defer ticker.Stop()
+	parts := time.Tick(part)
 	for left := limit; ; {
 		select {
 		case a := <-c.answers:
@@ -87,7 +86,7 @@ func (p *program) await(ctx context.Context, c *call, limit time.Duration) (Answ
 			return Answer{}, p.failure()
 		case <-ctx.Done():
 			return Answer{}, context.Cause(ctx)
-		case <-ticker.C:
+		case <-parts:
 			if left -= part; left <= 0 {
 				return Answer{}, fmt.Errorf("%w: none within %v", errLate, limit)
 			}

@@ -110,8 +110,7 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 	disconnected := disconnected(watching, k.client)
 	waiting, end := context.WithDeadline(ctx, began.Add(r.Wait))
 	defer end()
-	renew := time.NewTimer(time.Until(k.asked.Add(k.ttl / 3))) // not from now: the predecessors may change faster
-	defer renew.Stop()
+	renew := time.After(time.Until(k.asked.Add(k.ttl / 3))) // not from now: the predecessors may change faster
 	for {
 		select {
 		case answer, open := <-deleted:
@@ -120,7 +119,7 @@ func (k *leasedKey) watch(ctx context.Context, r locks.Request, began time.Time,
 			}
 		case <-disconnected:
 			return nil
-		case <-renew.C:
+		case <-renew:
 			if err := k.renew(ctx); errors.Is(err, locks.ErrNotHeld) {
 				return err
 			}

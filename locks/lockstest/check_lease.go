@@ -130,11 +130,10 @@ func (t *trial) mustStayHeld(h heldLock, other participant, key string, period t
 	if t.Card.Family == "adapter" {
 		period = longLook
 	}
-	interval := time.NewTicker(t.Lease / 4)
-	defer interval.Stop()
+	interval := time.Tick(t.Lease / 4)
 	for began := time.Now(); time.Since(began) < period; {
 		select {
-		case <-interval.C:
+		case <-interval:
 		case <-t.ctx.Done():
 			must("hold the lock", context.Cause(t.ctx))
 		}

@@ -82,13 +82,11 @@ func (s *combining) enter(w *saleRequest) (leads bool) {
 
 // await returns true when w must lead, and false when w is done or has left the queue.
 func (s *combining) await(w *saleRequest) (leads bool) {
-	timer := time.NewTimer(w.Wait)
-	defer timer.Stop()
 	select {
 	case <-w.lead:
 		return true
 	case <-w.done:
-	case <-timer.C:
+	case <-time.After(w.Wait):
 		s.quit(w, locks.NotAcquired(w.ctx, api.Key(w.Product), w.Wait))
 	case <-w.ctx.Done():
 		s.quit(w, stock.NothingWritten(w.ctx, w.ctx.Err()))

@@ -79,13 +79,12 @@ func (f fences) onMajority(ask func(redis.UniversalClient) (int64, error)) (got 
 			answers <- answer{n, err}
 		}()
 	}
-	patience := time.NewTimer(f.patience)
-	defer patience.Stop()
+	patience := time.After(f.patience)
 	var errs []error
 	for range f.nodes {
 		var enough <-chan time.Time
 		if len(got) > len(f.nodes)/2 {
-			enough = patience.C
+			enough = patience
 		}
 		select {
 		case a := <-answers:

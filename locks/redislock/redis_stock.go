@@ -240,8 +240,7 @@ const (
 
 // Run calls carryAll after sales and every carryInterval, and once more when ctx ends.
 func (s *shelf) Run(ctx context.Context) {
-	tick := time.NewTicker(carryInterval)
-	defer tick.Stop()
+	tick := time.Tick(carryInterval)
 	for {
 		select {
 		case <-ctx.Done():
@@ -249,7 +248,7 @@ func (s *shelf) Run(ctx context.Context) {
 			return
 		case <-s.sold:
 			_ = locks.Work(ctx, gather)
-		case <-tick.C:
+		case <-tick:
 		}
 		if s.carryAll(ctx) != nil {
 			_ = locks.Work(ctx, carryInterval) // no sale is lost: the next carryAll tries again

@@ -65,12 +65,10 @@ func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed
 	if left <= 0 || ctx.Err() != nil {
 		return event, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
 	select {
 	case event = <-changed:
 	case <-alive.Done():
-	case <-timer.C:
+	case <-time.After(left):
 	case <-ctx.Done():
 		return event, locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
