@@ -58,11 +58,8 @@ func (f *exploreFlags) writePage(cmd *cobra.Command, w io.Writer, r explore.Resu
 func writeExplorePage(w io.Writer, r explore.Result, tree *explore.Tree, command, replay, outcome string) error {
 	p := explorePage{Result: r, Title: r.Harm.Shortest(), Command: command, Replay: replay, Outcome: outcome}
 	p.Root, p.TreeNote = treeOf(tree, r)
-	var err error
 	if len(r.Shortest) > 0 {
-		if p.Picture, err = ladderOf(r.Shortest, r.Bounds.Clients, p.Title.EN).Inline("schedule"); err != nil {
-			return err
-		}
+		p.Picture = ladderOf(r.Shortest, r.Bounds.Clients, p.Title.EN).Inline("schedule")
 	}
 	return frame.Parse(explorePageFiles, "explore.html.tmpl").Execute(w, p)
 }

@@ -35,7 +35,7 @@ type sale struct {
 func (p *coursePage) exhibits(t *questionState, r *course.Results) (all []exhibit) {
 	id := t.Of.EN + "-" + t.ID
 	draw := func(n int, of func(lang string) ladder.Ladder) api.Text {
-		return inBoth(func(lang string) (template.HTML, error) { return of(lang).Inline(fmt.Sprintf("%s-%d", id, n)) })
+		return inBoth(func(lang string) template.HTML { return of(lang).Inline(fmt.Sprintf("%s-%d", id, n)) })
 	}
 	for _, v := range r.Verdicts {
 		if v.Class == "holds" && v.Experiment == nil && len(r.Runs) > 0 {
@@ -144,7 +144,7 @@ func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 			s = withStock(s, r.Stock, r.Sold, *r.Remaining)
 		}
 	}
-	return inBoth(func(lang string) (template.HTML, error) { return s.SVG(t.ID+"-system", lang) })
+	return inBoth(func(lang string) template.HTML { return s.SVG(t.ID+"-system", lang) })
 }
 
 // Recorded names the recorded runs of the experiments, which have pages of their own in recorded mode.

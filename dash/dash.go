@@ -249,23 +249,18 @@ func (s *Server) part(page, name string, data any) hub.Message {
 }
 
 func (s *Server) render(page, name, id string, data any) hub.Part {
-	return hub.Part{ID: id, Text: inBoth(func(lang string) (template.HTML, error) {
+	return hub.Part{ID: id, Text: inBoth(func(lang string) template.HTML {
 		var text bytes.Buffer
-		err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data})
-		return template.HTML(text.String()), err //nolint:gosec // escaped by its own template
+		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
+			return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
+		}
+		return template.HTML(text.String()) //nolint:gosec // escaped by its own template
 	})}
 }
 
-// inBoth returns what draw returns for each language, or its error as a text.
-func inBoth(draw func(lang string) (template.HTML, error)) api.Text {
-	in := func(lang string) string {
-		text, err := draw(lang)
-		if err != nil {
-			return template.HTMLEscapeString(err.Error())
-		}
-		return string(text)
-	}
-	return api.Text{EN: in("en"), ZH: in("zh")}
+// inBoth returns what draw returns for each language.
+func inBoth(draw func(lang string) template.HTML) api.Text {
+	return bilingual(string(draw("en")), string(draw("zh")))
 }
 
 // request is a form that a page has sent. Who is the network address of the sender.

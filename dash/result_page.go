@@ -39,7 +39,10 @@ func (b *breaks) resultPage(r *http.Request) (view, error) {
 	x, err := b.resultOf(r.Context(), q)
 	if err == nil && slices.Contains([]string{"survives", "breaks", "show"}, r.FormValue("answer")) {
 		x.Answer = r.FormValue("answer")
-		err = b.draw(&x, language(r), r.FormValue("both") != "")
+		x.Shown = b.drawn(x.resultView, language(r), "run")
+		if x.Shown != nil && x.Other != nil && r.FormValue("both") != "" {
+			x.Both = b.drawn(*x.Other, language(r), "other")
+		}
 	}
 	return view{Page: "break", Topic: "result", Title: api.Textf("%s, %s", "%s，%s", q.Hazard, q.Name()), Data: x}, err
 }
@@ -78,26 +81,16 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	return x, nil
 }
 
-// draw adds the runs. A recording never changes, so it needs no mutex.
-func (b *breaks) draw(x *resultPage, lang string, both bool) (err error) {
-	if x.Shown, err = b.drawn(x.resultView, lang, "run"); err != nil || x.Shown == nil {
-		return err
-	}
-	if both && x.Other != nil {
-		x.Both, err = b.drawn(*x.Other, lang, "other")
-	}
-	return err
-}
-
-// drawn draws the run of this lab, or else the recorded one. Some recorded verdicts have no recording.
-func (b *breaks) drawn(p resultView, lang, id string) (*matrix.Run, error) {
+// drawn draws the run of this lab, or else the recorded one, or returns nil without a run. Some recorded verdicts have
+// no recording. A recording never changes, so it needs no mutex.
+func (b *breaks) drawn(p resultView, lang, id string) *matrix.Run {
 	if p.Verdict() == "" {
-		return nil, nil //nolint:nilnil // without a run there is nothing to draw
+		return nil
 	}
 	r := b.recordedRun(p)
 	if p.Run != nil {
 		r = p.Run.Result
 	}
-	run, err := matrix.RunOf(r, lang, id)
-	return &run, err
+	run := matrix.RunOf(r, lang, id)
+	return &run
 }

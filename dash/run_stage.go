@@ -27,7 +27,7 @@ func (r *runs) stage() hub.Message {
 // picture draws the stage. The hub's mutex must be locked.
 func (r *runs) picture() api.Text {
 	now := r.moment()
-	return inBoth(func(lang string) (template.HTML, error) { return now.SVG("stage", lang) })
+	return inBoth(func(lang string) template.HTML { return now.SVG("stage", lang) })
 }
 
 // moment returns what the stage shows: the newest point of the run, or the system before the first run.

@@ -155,7 +155,7 @@ func (now scene) messages() hub.Part {
 	if len(now.Log) == 0 {
 		return hub.Part{ID: "ladder"}
 	}
-	return hub.Part{ID: "ladder", Text: inBoth(func(lang string) (template.HTML, error) {
+	return hub.Part{ID: "ladder", Text: inBoth(func(lang string) template.HTML {
 		return ladder.OfSteps(now.Log, now.Card.Locker, lang).Inline("ladder")
 	})}
 }

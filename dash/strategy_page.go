@@ -36,7 +36,7 @@ type codeFile struct {
 }
 
 // Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
-func (c card) Picture(lang string) (template.HTML, error) {
+func (c card) Picture(lang string) template.HTML {
 	s := stage.Stage{
 		Lock: stage.PlaceOf(c.Card.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
 		Replicas: []stage.Box{{Name: "replica-1"}, {Name: "replica-2"}, {Name: "replica-3"}},

@@ -50,7 +50,7 @@ func TestCause(t *testing.T) {
 		if got := line.In("zh").Cause(); !strings.Contains(got, tt.zh) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.zh)
 		}
-		if got := strings.Contains(inline(t, tt.rec), `class="lapse"`); got != tt.lapses {
+		if got := strings.Contains(inline(tt.rec), `class="lapse"`); got != tt.lapses {
 			t.Errorf("%s: the end of a lease is drawn: %v, want %v", tt.name, got, tt.lapses)
 		}
 	}
@@ -77,7 +77,7 @@ func TestQuietTimesAreCompressed(t *testing.T) {
 		"0 replica-1 o1 asked", "3 replica-1 o1 granted", "4 replica-1 o1 writing", "20 replica-2 o2 asked",
 		"3010 replica-2 o2 granted", "3012 replica-2 o2 written", "3015 replica-2 o2 released", "11000 replica-1 o1 written", "11005 replica-1 o1 released",
 	)
-	svg := inline(t, rec)
+	svg := inline(rec)
 	for _, want := range []string{"⋯ 2.99 s", "⋯ 7.99 s"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no gap %q", want)
@@ -87,7 +87,7 @@ func TestQuietTimesAreCompressed(t *testing.T) {
 	if n, err := strconv.Atoi(height[1]); err != nil || n > 400 {
 		t.Errorf("the picture is %d pixels high", n)
 	}
-	if dense := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 granted", "2 replica-1 o1 released"); strings.Contains(inline(t, dense), "⋯") {
+	if dense := recordingOf(t, "0 replica-1 o1 asked", "1 replica-1 o1 granted", "2 replica-1 o1 released"); strings.Contains(inline(dense), "⋯") {
 		t.Error("a short recording has a gap")
 	}
 }

@@ -119,11 +119,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, 
 		p.Rows = append(p.Rows, row)
 	}
 	for _, hazard := range m.Hazards {
-		c, err := m.chapter(hazard, results, lang)
-		if err != nil {
-			return err
-		}
-		p.Hazards = append(p.Hazards, c)
+		p.Hazards = append(p.Hazards, m.chapter(hazard, results, lang))
 	}
 	return template.Must(frame.Parse(pageFiles, "page.html.tmpl").ParseFS(RunTemplates, "run.html.tmpl")).Execute(w, p)
 }
@@ -135,20 +131,16 @@ func (m Matrix) summary() api.Text {
 		counts["agrees"], counts["contradicts"], counts[""])
 }
 
-func (m Matrix) chapter(hazard string, results []experiment.Result, lang string) (c chapter, err error) {
+func (m Matrix) chapter(hazard string, results []experiment.Result, lang string) (c chapter) {
 	c.ID = anchor(hazard)
 	c.Experiment, _ = experiment.Of(hazard)
 	c.Hazard = hazard
 	for _, r := range m.Rows {
 		for _, result := range r.shown(hazard, results) {
-			s := section{Of: result, Open: Agreement(result) == "contradicts"}
-			if s.Run, err = RunOf(result, lang, anchorOf(result)); err != nil {
-				return c, err
-			}
-			c.Sections = append(c.Sections, s)
+			c.Sections = append(c.Sections, section{RunOf(result, lang, anchorOf(result)), result, Agreement(result) == "contradicts"})
 		}
 	}
-	return c, nil
+	return c
 }
 
 // runs returns the results of one hazard on the strategy. typical is the index of the first result

@@ -30,8 +30,8 @@ type Run struct {
 }
 
 // RunOf describes a run in a language, en or zh. The id must be unique on the page.
-func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
-	run = Run{
+func RunOf(r experiment.Result, lang, id string) Run {
+	run := Run{
 		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
 		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
 	}
@@ -44,12 +44,9 @@ func RunOf(r experiment.Result, lang, id string) (run Run, err error) {
 		run.Tables = []terminal.Table{t}
 	}
 	if !run.Recorded.Empty() {
-		run.Left, run.Cause = run.Recorded.Left(), run.Recorded.Cause()
-		if run.Picture, err = run.Recorded.Ladder().Inline(id + ".picture"); err != nil {
-			return run, fmt.Errorf("%s, %s: %w", r.Name(), r.Hazard, err)
-		}
+		run.Left, run.Cause, run.Picture = run.Recorded.Left(), run.Recorded.Cause(), run.Recorded.Ladder().Inline(id+".picture")
 	}
-	return run, nil
+	return run
 }
 
 // whyOf leaves out the counts, which the difference says.
