@@ -27,62 +27,51 @@ type group struct {
 
 type bar struct {
 	Name, Value, Class string
-	Width              string // in per cent; the figure stands where the bar ends
+	figure             float64 // of which Value is the text
+	Width              string  // in per cent; the figure stands where the bar ends
 	Y                  int
 }
 
-func (g *group) add(name, class, text string, value, longest float64) {
-	width := fmt.Sprintf("%.2f", fullBar*max(0, measure.Ratio(value, longest)))
-	g.Bars = append(g.Bars, bar{name, text, class, width, labelHeight + len(g.Bars)*barStep})
-	g.Height = labelHeight + len(g.Bars)*barStep + groupGap
-}
-
-// barChart draws one bar for each result.
-func barChart(results []measure.Result, of func(measure.Result) float64, text, class func(measure.Result) string) []group {
-	longest := 0.0
-	for _, r := range results {
-		longest = max(longest, of(r))
-	}
-	groups := make([]group, len(results))
+// barChart draws the bars of each result. The longest of all has the largest figure.
+func barChart(results []measure.Result, barsOf func(measure.Result) []bar) []group {
+	groups, largest := make([]group, len(results)), 0.0
 	for i, r := range results {
-		groups[i].Label = label(r)
-		groups[i].add("", class(r), text(r), of(r), longest)
-	}
-	return groups
-}
-
-func throughputChart(results []measure.Result) []group {
-	of := func(r measure.Result) float64 { return r.ThroughputPerS }
-	return barChart(results, of, func(r measure.Result) string { return fmt.Sprintf("%.1f/s", of(r)) }, func(measure.Result) string { return "bar" })
-}
-
-func lostChart(results []measure.Result) []group {
-	of := func(r measure.Result) float64 { return float64(r.LostUpdates) }
-	return barChart(results, of, lostUpdates, func(r measure.Result) string {
-		return map[bool]string{true: "alarm", false: "bar"}[r.Verdict == api.Broken]
-	})
-}
-
-func latencyChart(results []measure.Result) []group {
-	longest := 0.0
-	for _, r := range results {
-		longest = max(longest, r.P99MS)
-	}
-	groups := make([]group, len(results))
-	for i, r := range results {
-		add := func(name string, value float64, note string) {
-			groups[i].add(name, name, fmt.Sprintf("%.1f ms", value)+note, value, longest)
+		bars := barsOf(r)
+		groups[i] = group{label(r), labelHeight + len(bars)*barStep + groupGap, bars}
+		for _, b := range bars {
+			largest = max(largest, b.figure)
 		}
-		groups[i].Label = label(r)
-		add("p50", r.P50MS, "")
-		add("p90", r.P90MS, "")
-		add("p95", r.P95MS, "")
-		add("p99", r.P99MS, "")
-		if r.Open != nil {
-			add("sent", r.Open.FromSent.P99, " (p99 from when it was sent)")
+	}
+	for _, g := range groups {
+		for i := range g.Bars {
+			g.Bars[i].Width = fmt.Sprintf("%.2f", fullBar*max(0, measure.Ratio(g.Bars[i].figure, largest)))
+			g.Bars[i].Y = labelHeight + i*barStep
 		}
 	}
 	return groups
+}
+
+func throughputBar(r measure.Result) []bar {
+	return []bar{{Value: fmt.Sprintf("%.1f/s", r.ThroughputPerS), Class: "bar", figure: r.ThroughputPerS}}
+}
+
+func lostBar(r measure.Result) []bar {
+	class := map[bool]string{true: "alarm", false: "bar"}[r.Verdict == api.Broken]
+	return []bar{{Value: lostUpdates(r), Class: class, figure: float64(r.LostUpdates)}}
+}
+
+func latencyBars(r measure.Result) (bars []bar) {
+	add := func(name string, ms float64, note string) {
+		bars = append(bars, bar{Name: name, Value: fmt.Sprintf("%.1f ms", ms) + note, Class: name, figure: ms})
+	}
+	add("p50", r.P50MS, "")
+	add("p90", r.P90MS, "")
+	add("p95", r.P95MS, "")
+	add("p99", r.P99MS, "")
+	if r.Open != nil {
+		add("sent", r.Open.FromSent.P99, " (p99 from when it was sent)")
+	}
+	return bars
 }
 
 // timeline is the throughput of one strategy over time: the area of all answers, and the line of the sales.

@@ -49,7 +49,7 @@ func HTML(w io.Writer, results []measure.Result) error {
 	}
 	return write(w, page{
 		Results: results, Cards: cards, Advice: Advice(results), Open: anyOpen(results), Tables: halves(results),
-		Throughput: throughputChart(results), Latency: latencyChart(results), Lost: lostChart(results),
+		Throughput: barChart(results, throughputBar), Latency: barChart(results, latencyBars), Lost: barChart(results, lostBar),
 		Timelines: timelines(results), Times: timesTable(results), Failures: failuresTable(results), Facts: facts(results),
 	})
 }
