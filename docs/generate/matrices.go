@@ -75,11 +75,7 @@ func recordDatabases(ctx context.Context, from string) error {
 		return fmt.Errorf("%s has no results: run `make databases` first", from)
 	}
 	slices.SortFunc(all.Servers, func(a, b matrix.Database) int { return strings.Compare(a.Name(), b.Name()) })
-	recorded, err := readJSON[matrix.Recorded](recordedMatrix)
-	if err != nil {
-		return err
-	}
-	return report.WriteFile(recordedDatabases, func(w io.Writer) error { return all.WriteJSON(w, recorded.Matrix) })
+	return report.WriteFile(recordedDatabases, all.WriteJSON)
 }
 
 // readDatabase reads the results of one database. It leaves out results of other servers: some

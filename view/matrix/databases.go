@@ -101,29 +101,17 @@ func (m Matrix) Uneven() (lines []string) {
 	return lines
 }
 
-// WriteJSON writes the databases, with the reason and the command of a verdict only if it contradicts
-// a card or the recorded matrix.
-func (all Databases) WriteJSON(w io.Writer, recorded Matrix) error {
-	for i, d := range all.Servers {
-		_, different := d.Compare(recorded)
-		all.Servers[i].Matrix = d.brief(different)
+// WriteJSON writes the databases, with the reason and the command of a verdict only if it contradicts a card.
+func (all Databases) WriteJSON(w io.Writer) error {
+	for _, d := range all.Servers {
+		d.each(func(r Row, hazard string, s Summary) {
+			if s.Seeds = nil; s.Agrees {
+				s.Why, s.Command = api.Text{}, ""
+			}
+			r.Summaries[hazard] = s
+		})
 	}
 	return report.WriteLines(w, all)
-}
-
-// brief returns a copy without the reasons and commands of verdicts that need no explanation.
-func (m Matrix) brief(different []Deviation) (short Matrix) {
-	m.each(func(r Row, hazard string, s Summary) {
-		isOne := func(d Deviation) bool {
-			return d.Strategy == r.Strategy && d.Fenced == r.Fenced && d.Hazard == hazard
-		}
-		s.Seeds = nil
-		if s.Agrees && !slices.ContainsFunc(different, isOne) {
-			s.Why, s.Command = api.Text{}, ""
-		}
-		short.row(hazard, r.Strategy, r.Fenced)[hazard] = s
-	})
-	return short
 }
 
 // Column is what the foot of the matrix says about one database.
