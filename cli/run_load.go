@@ -3,13 +3,16 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"oversell/lab/comparison"
 	"oversell/lab/load"
+	"oversell/view/terminal"
 )
 
 // parseSweep returns the numbers of clients to try, from a range such as clients=1..500.
@@ -42,4 +45,22 @@ func (f *runFlags) checkSweep(set *pflag.FlagSet) error {
 		return errors.New("--sweep takes a minute for each strategy: name the strategies")
 	}
 	return nil
+}
+
+// drainTime is the drain of a replica behind our nginx. nginx stops sending requests to a replica
+// when the replica has rejected one, which takes milliseconds under load.
+const drainTime = 500 * time.Millisecond
+
+// showRolling prints the sum of all runs with a rolling restart.
+func showRolling(out io.Writer, measurements []comparison.Measurement, restarts int) {
+	requests, failed, left := 0, 0, 0
+	for _, t := range measurements {
+		requests += t.Result.Samples
+		failed += t.Result.Errors
+		if t.LeftBehind != "" {
+			left++
+		}
+	}
+	fmt.Fprintf(out, "\nrolling restart: %s requests, %s failed, %s restarts, %s locks left behind\n",
+		terminal.Number(requests), terminal.Number(failed), terminal.Number(restarts), terminal.Number(left))
 }
