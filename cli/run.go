@@ -176,7 +176,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	measurements, failed := comparison.Run(ctx, f.plan, watcher)
 	watcher.bar.Clear()
 	shown := f.show(measurements, out, errOut)
-	err = errors.Join(verdict(measurements, failed), f.tooMuchLoad(measurements))
+	err = f.verdict(measurements, failed)
 	if f.rolling {
 		showRolling(f.files.textOutput(out, errOut), measurements, f.restarts)
 	}
@@ -284,32 +284,23 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 	return w
 }
 
-// tooMuchLoad returns an error if the load took too much of the cores that the servers of its own lab use.
-func (f *runFlags) tooMuchLoad(measurements []comparison.Measurement) error {
-	var names []string
+// verdict returns an error with all reasons for exit status 1 (see runLong), or nil. The load counts only in its own
+// lab, where it uses the cores of the servers.
+func (f *runFlags) verdict(measurements []comparison.Measurement, failed error) error {
+	var broken, withErrors, left, loaded []string
 	for _, t := range measurements {
-		if t.Result.Load > t.Result.Machine.MostLoad() {
-			names = append(names, fmt.Sprintf("%s (%.0f %%)", t.Result.Strategy, 100*t.Result.Load))
+		r := t.Result
+		if r.Safe && r.Verdict == api.Broken {
+			broken = append(broken, r.Strategy)
 		}
-	}
-	if !f.started || len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the load took too much of the cores, so these rates are partly its own: %s: use fewer clients, or another machine for the load", strings.Join(names, ", "))
-}
-
-// verdict returns an error with all reasons for exit status 1 (see runLong), or nil.
-func verdict(measurements []comparison.Measurement, failed error) error {
-	var broken, withErrors, left []string
-	for _, t := range measurements {
-		if t.Result.Safe && t.Result.Verdict == api.Broken {
-			broken = append(broken, t.Result.Strategy)
-		}
-		if t.Result.Errors > 0 {
-			withErrors = append(withErrors, fmt.Sprintf("%s (%d)", t.Result.Strategy, t.Result.Errors))
+		if r.Errors > 0 {
+			withErrors = append(withErrors, fmt.Sprintf("%s (%d)", r.Strategy, r.Errors))
 		}
 		if t.LeftBehind != "" {
-			left = append(left, fmt.Sprintf("%s (%s)", t.Result.Strategy, t.LeftBehind))
+			left = append(left, fmt.Sprintf("%s (%s)", r.Strategy, t.LeftBehind))
+		}
+		if f.started && r.Load > r.Machine.MostLoad() {
+			loaded = append(loaded, fmt.Sprintf("%s (%.0f %%)", r.Strategy, 100*r.Load))
 		}
 	}
 	for _, found := range []struct {
@@ -319,6 +310,7 @@ func verdict(measurements []comparison.Measurement, failed error) error {
 		{"these strategies lost updates, although their cards claim that they lose none", broken},
 		{"requests failed", withErrors},
 		{"these strategies could not sell within 1 s after the last restart, so a lock was left behind", left},
+		{"the load took too much of the cores (use fewer clients, or another machine for the load), so these rates are partly its own", loaded},
 	} {
 		if len(found.strategies) > 0 {
 			failed = errors.Join(failed, fmt.Errorf("%s: %s", found.what, strings.Join(found.strategies, ", ")))

@@ -13,11 +13,11 @@ func TestTooMuchLoad(t *testing.T) {
 	measurements := []comparison.Measurement{
 		{Result: measure.Result{Strategy: "redis", Load: 0.1}}, {Result: measure.Result{Strategy: "atomic", Load: 0.4}},
 	}
-	err := (&runFlags{started: true}).tooMuchLoad(measurements)
-	if err == nil || !strings.Contains(err.Error(), "partly its own: atomic (40 %): use fewer clients") {
+	err := (&runFlags{started: true}).verdict(measurements, nil)
+	if err == nil || !strings.Contains(err.Error(), "partly its own: atomic (40 %)") {
 		t.Errorf("a load with 40 %% of the cores: %v", err)
 	}
-	if err := (&runFlags{}).tooMuchLoad(measurements); err != nil {
+	if err := (&runFlags{}).verdict(measurements, nil); err != nil {
 		t.Errorf("a lab elsewhere: %v", err)
 	}
 }
