@@ -81,7 +81,7 @@ func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	if f.plan.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.plan.Seeds)
 	}
-	if err := checkStrategies(f.plan.Strategies); err != nil {
+	if _, err := cardsOf(f.plan.Strategies); err != nil {
 		return err
 	}
 	var cards []experiment.Card
@@ -131,20 +131,23 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 
 // show prints the matrix and writes the flags' files. The error has the command's exit status.
 func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
-	results := store.Results()
-	m := matrix.Summarise(results)
+	m, writers := matrixFiles(ctx, store.Results(), versions, f.command)
+	text, failed := f.files.textOutput(out, errOut), f.files.write(writers, out, errOut)
+	return errors.Join(showMatrix(text, m, store.Results()), failed)
+}
+
+// matrixFiles returns the matrix of results, and what writes its files. versions are those of the lab's servers.
+func matrixFiles(ctx context.Context, results []experiment.Result, versions map[string]string, command string) (matrix.Matrix, map[string]func(io.Writer) error) {
 	// Results may come from MariaDB or another MySQL than the lab's, so name the results' versions.
 	if mysql := matrix.MySQLVersions(results); mysql != "" {
 		versions["mysql"] = mysql
 	}
-	about := matrix.Now(ctx, versions, f.command)
-	text := f.files.textOutput(out, errOut)
-	failed := f.files.write(map[string]func(io.Writer) error{
+	m, about := matrix.Summarise(results), matrix.Now(ctx, versions, command)
+	return m, map[string]func(io.Writer) error{
 		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
 		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },
 		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, results, about, language()) },
-	}, out, errOut)
-	return errors.Join(showMatrix(text, m, results), failed)
+	}
 }
 
 func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {

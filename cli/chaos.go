@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,8 +18,8 @@ import (
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
-	"oversell/locks/catalog"
 	"oversell/view/matrix"
+	"oversell/view/report"
 	"oversell/view/terminal"
 )
 
@@ -88,15 +86,17 @@ func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("name one or more strategies. List them: oversell strategies")
 	}
-	known, cards := experiment.Primitives(), catalog.Cards()
+	primitives := experiment.Primitives()
 	for _, id := range args {
 		var subject experiment.Subject
-		if slices.Contains(known, id) {
+		if slices.Contains(primitives, id) {
 			subject = experiment.PrimitiveSubject(id)
-		} else if err := checkStrategies([]string{id}, known...); err != nil {
-			return err
 		} else {
-			subject.Card.Card = cards[slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })]
+			cards, err := cardsOf([]string{id}, primitives...)
+			if err != nil {
+				return err
+			}
+			subject.Card.Card = cards[0]
 		}
 		if f.fenced && !subject.Card.Fenced {
 			return fmt.Errorf("%s has no fencing token: leave out --fenced", id)
@@ -181,12 +181,8 @@ func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, ou
 			status = max(status, 2)
 		}
 	}
-	m, about := matrix.Summarise(found), matrix.Now(ctx, map[string]string{"mysql": matrix.MySQLVersions(found)}, f.command)
-	err = errors.Join(err, f.files.write(map[string]func(io.Writer) error{
-		"json":     func(w io.Writer) error { return m.WriteJSON(w, about) },
-		"markdown": func(w io.Writer) error { return m.WriteMarkdown(w, about) },
-		"html":     func(w io.Writer) error { return matrix.WritePage(w, m, found, about, language()) },
-	}, out, errOut))
+	_, writers := matrixFiles(ctx, found, map[string]string{}, f.command)
+	err = errors.Join(err, f.files.write(writers, out, errOut))
 	if err == nil && status > 0 {
 		err = &exit{status, nil}
 	}
@@ -199,11 +195,10 @@ const unrepeated = "results/chaos"
 // keep writes the timeline of a finding, and says where.
 func (f *chaosFlags) keep(ctx context.Context, r experiment.Result, text io.Writer) error {
 	path := filepath.Join(unrepeated, fmt.Sprintf("%s-%d.html", strings.NewReplacer(" ", "", ":", "-").Replace(r.Name()), r.Seed))
-	page, one := new(bytes.Buffer), []experiment.Result{r}
-	about := matrix.Now(ctx, map[string]string{"mysql": r.MySQL}, f.command)
-	err := errors.Join(matrix.WritePage(page, matrix.Summarise(one), one, about, language()), os.MkdirAll(unrepeated, 0o750))
+	_, writers := matrixFiles(ctx, []experiment.Result{r}, map[string]string{}, f.command)
+	err := os.MkdirAll(unrepeated, 0o750)
 	if err == nil {
-		err = renameio.WriteFile(path, page.Bytes(), 0o644)
+		err = report.WriteFile(path, writers["html"])
 	}
 	if err == nil {
 		_, err = fmt.Fprintln(text, api.Textf("The run of seed %d that did not repeat is kept, with its timeline: %s", "没有重现的那次运行（种子 %d）连同时间线保存在：%s", r.Seed, path).In(language()))

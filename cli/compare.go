@@ -117,7 +117,7 @@ func (f *compareFlags) check(_ *cobra.Command, args []string) error {
 		}
 		if s.plan.Target == "" && s.program == "" {
 			s.plan.Target = f.target
-			if err := checkStrategies(s.plan.Strategies); f.target == "" && err != nil {
+			if _, err := cardsOf(s.plan.Strategies); f.target == "" && err != nil {
 				return err
 			}
 		}

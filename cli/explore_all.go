@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/api"
+	"oversell/lab/comparison"
 	"oversell/locks/catalog"
 	"oversell/locks/explore"
 	"oversell/view/terminal"
@@ -19,7 +20,8 @@ import (
 
 // all runs the searches of the named strategies, or of all, and compares them with the cards.
 func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
-	if err := checkStrategies(names); err != nil {
+	cards, err := comparison.Choose(catalog.Cards(), names, len(names) == 0)
+	if err != nil {
 		return &exit{2, err}
 	}
 	if f.real {
@@ -31,13 +33,9 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err := f.files.check(); err != nil {
 		return err
 	}
-	var cards []api.Card
-	for _, card := range catalog.Cards() {
-		if len(names) == 0 || slices.Contains(names, card.ID) {
-			cards = append(cards, card)
-			_, must := explore.OnMySQL(card.ID)
-			f.real = f.real || must
-		}
+	for _, card := range cards {
+		_, must := explore.OnMySQL(card.ID)
+		f.real = f.real || must
 	}
 	return f.onServer(cmd, func() error { return f.searchAll(cmd, cards) })
 }

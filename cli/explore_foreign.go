@@ -30,7 +30,7 @@ func (f *exploreFlags) checkName() error {
 		}
 		names = append(names, l.Card.ID)
 	}
-	err := checkStrategies([]string{f.scope.Strategy})
+	_, err := cardsOf([]string{f.scope.Strategy})
 	if err != nil && len(names) > 0 {
 		return fmt.Errorf("this program has no lock %q, only %s, and the strategies", f.scope.Strategy, strings.Join(names, ", "))
 	}

@@ -11,6 +11,7 @@ import (
 
 func TestPrintError(t *testing.T) {
 	t.Parallel()
+	_, unknown := cardsOf([]string{"rediss"})
 	for _, c := range []struct {
 		err    error
 		status int
@@ -20,7 +21,7 @@ func TestPrintError(t *testing.T) {
 		{errors.New("no disk"), 1, "oversell: no disk\n"},
 		{usage("no strategy"), 2, "oversell: no strategy\n"},
 		{&exit{1, nil}, 1, ""}, // the output already has the reason
-		{checkStrategies([]string{"rediss"}), 1, "oversell: strategy \"rediss\" does not exist; did you mean \"redis\"? List them: bin/oversell strategies\n"},
+		{unknown, 1, "oversell: strategy \"rediss\" does not exist; did you mean \"redis\"? List them: bin/oversell strategies\n"},
 		{fmt.Errorf("lab: %w", rig.ErrMissing), 1, "oversell: lab: " + rig.ErrMissing.Error() + "\n" + strings.ReplaceAll(noServers, "oversell", "bin/oversell") + "\n"},
 		{errors.Join(&exit{2, nil}, errors.New("no disk")), 2, "oversell: no disk\n"},
 	} {

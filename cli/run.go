@@ -150,21 +150,21 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	f.plan.Delay, f.plan.Fsync, f.plan.Disk = f.lab.delay, f.lab.fsync, f.lab.disk
 	if plan.Target == "" {
 		plan.Target = "http://127.0.0.1:1" // any valid address: the lab does not run yet
-		if err := checkStrategies(plan.Strategies, scenarios...); err != nil {
+		if _, err := cardsOf(plan.Strategies, scenarios...); err != nil {
 			return err
 		}
 	}
 	return plan.Validate()
 }
 
-// checkStrategies asks this program, because the lab that the command starts does not run yet. The
+// cardsOf asks this program for strategies, because the lab that the command starts does not run yet. The
 // others are names that may have been meant, too.
-func checkStrategies(ids []string, others ...string) error {
-	_, err := comparison.Choose(catalog.Cards(), ids, false)
+func cardsOf(ids []string, others ...string) ([]api.Card, error) {
+	cards, err := comparison.Choose(catalog.Cards(), ids, false)
 	if unknown := (*suggest.Unknown)(nil); errors.As(err, &unknown) {
 		unknown.Known = append(unknown.Known, others...)
 	}
-	return err
+	return cards, err
 }
 
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer) error {

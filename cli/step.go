@@ -64,7 +64,7 @@ func stepCommand() *cobra.Command {
 		Args:              oneStrategy,
 		ValidArgsFunction: offerStrategies(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkStrategies(args); err != nil {
+			if _, err := cardsOf(args); err != nil {
 				return &exit{2, err}
 			}
 			if flags.lease < load.MinLease {
