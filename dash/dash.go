@@ -184,7 +184,7 @@ func parse(name string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"list":     func(items ...any) []any { return items },
 		"add":      func(a, b int) int { return a + b },
-		"markdown": markdown, "inline": inline,
+		"markdown": markdown, "inline": inline, "lines": linesOf,
 		"agreement": matrix.Agreement,
 	})
 	t = template.Must(t.ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))

@@ -60,7 +60,7 @@ type replayMove struct {
 func (s *Server) recordedSteps(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimSuffix(r.PathValue("file"), ".js")
 	c, err := s.catalogue.one(r.Context(), id)
-	now := scene{Number: 1, Card: c, Code: codeFiles(c.Code), Places: stepper.Places(c.Code), Open: true, Hint: true, Shortest: shortestOf(id)}
+	now := scene{Number: 1, Card: c, Places: stepper.Places(c.Code), Open: true, Hint: true, Shortest: shortestOf(id)}
 	if err != nil || !now.Shortest.Recorded {
 		s.showProblem(w, r, fmt.Errorf("the steps of %s are not recorded: run `make steps strategy=%s`", id, id))
 		return
@@ -126,9 +126,9 @@ func place[T comparable](list *[]T, item T) int {
 
 // files returns the files that a page shows. In recorded mode, these are only the strategy's own: the first one, and
 // its scripts. Many strategies share the others, and copies of these would be a tenth of the site.
-func (s *Server) files(code []api.File) (shown []codeFile, others []string) {
+func (s *Server) files(code []api.File) (shown []api.File, others []string) {
 	own := true
-	for i, f := range codeFiles(code) {
+	for i, f := range code {
 		if own = own && (i == 0 || path.Ext(f.Name) != ".go"); own || s.Service == nil {
 			shown = append(shown, f)
 		} else {

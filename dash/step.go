@@ -127,7 +127,7 @@ func (p *steps) hint(context.Context, request) error {
 func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
 	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
 	p.s.hub.Send("step", func() []hub.Message {
-		p.scene = scene{Number: p.scene.Number + 1, Card: c, Code: codeFiles(c.Code), Places: stepper.Places(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}
+		p.scene = scene{Number: p.scene.Number + 1, Card: c, Places: stepper.Places(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}
 		p.job = p.s.jobs.now()
 		if !solve {
 			p.presses = presses

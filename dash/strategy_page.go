@@ -21,18 +21,7 @@ type strategyView struct {
 	card
 	Rows     []matrixRow // of the basic matrix: without and with the fencing token
 	Explored []api.Text  // a sentence for each search of all schedules
-	Files    []codeFile
-	Others   []string // files that run too, and that only the page Step shows; only in a site
-}
-
-type primitiveView struct {
-	api.Primitive
-	Files []codeFile
-}
-
-type codeFile struct {
-	Name  string
-	Lines []string
+	Others   []string    // files that run too, and that only the page Step shows; only in a site
 }
 
 // Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
@@ -52,10 +41,10 @@ func (c card) Picture(lang string) template.HTML {
 // sells, with its comment. A short method leaves the work to the next function, so Main adds that
 // function. Without such a method, Main returns the function that makes the strategy.
 func (x strategyView) Main() []string {
-	if len(x.Files) == 0 {
+	if len(x.Code) == 0 {
 		return nil
 	}
-	lines := x.Files[0].Lines
+	lines := linesOf(x.Code[0].Text)
 	shown, rest := function(lines, mainMethod)
 	if shown == nil {
 		shown, rest = function(lines, constructor)
@@ -93,22 +82,17 @@ func function(lines []string, pattern *regexp.Regexp) (found, rest []string) {
 	return lines[from:end], lines[end:]
 }
 
-func codeFiles(code []api.File) (files []codeFile) {
-	for _, f := range code {
-		files = append(files, codeFile{f.Name, strings.Split(strings.TrimRight(f.Text, "\n"), "\n")})
-	}
-	return files
-}
+func linesOf(text string) []string { return strings.Split(strings.TrimRight(text, "\n"), "\n") }
 
 func routeStrategies(s *Server) {
 	// This stream sends no content. Only an open stream tells the page that the lab is reachable.
 	s.hub.Open("strategies", func() []hub.Message { return nil })
 	s.page("/dash/learn/primitives/{id}", "primitive", func(r *http.Request) (view, error) {
-		var x primitiveView
+		var x api.Primitive
 		id := r.PathValue("id")
 		missing := reject(http.StatusNotFound, "Primitive %q does not exist.", "没有同步原语 %q。", id)
-		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(id), &x.Primitive, missing)
-		x.Files, _ = s.files(x.Code)
+		err := s.catalogue.get(r.Context(), "/primitives/"+url.PathEscape(id), &x, missing)
+		x.Code, _ = s.files(x.Code)
 		return view{Page: "strategies", Title: x.Title, Data: x}, err
 	})
 	s.page("/dash/learn/{id}", "strategy", func(r *http.Request) (view, error) {
@@ -123,7 +107,7 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 		return x, err
 	}
 	x = strategyView{card: c, Explored: explored(id)}
-	x.Files, x.Others = s.files(c.Code)
+	x.Code, x.Others = s.files(c.Code)
 	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
 	s.hub.Do(func() { x.Rows = s.breaks.rows([]card{c}, basic, true) })
 	return x, nil
