@@ -80,22 +80,17 @@ func causes() []cause {
 	}
 }
 
-// settingNames are the names of a backend's settings, for the sentences of causes.
-type settingNames struct{ backend, address, user, ca, cert string }
-
-func namesOf(backend string) settingNames {
-	all := []settingNames{
-		{"mysql", "MYSQL_DSN", "MYSQL_DSN", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
-		{"mysql-reads", "MYSQL_READS", "MYSQL_READS", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
-		{"redis", "REDIS_URL", "REDIS_URL", "ca in REDIS_URL", "cert and key in REDIS_URL"},
-		{"redlock", "REDLOCK_URLS", "REDLOCK_URLS", "ca in REDLOCK_URLS", "cert and key in REDLOCK_URLS"},
-		{"zookeeper", "ZK_SERVERS", "ZK_AUTH", "ZK_CA_FILE", "ZK_CERT_FILE and ZK_KEY_FILE"},
-		{"etcd", "ETCD_ENDPOINTS", "ETCD_AUTH", "ETCD_CA_FILE", "ETCD_CERT_FILE and ETCD_KEY_FILE"},
-	}
-	if i := slices.IndexFunc(all, func(n settingNames) bool { return n.backend == backend }); i >= 0 {
-		return all[i]
-	}
-	return settingNames{backend, "the address", "the settings", "the CA file", "the certificate and the key"}
+// settingsOf puts the names of a backend's settings into the advice of a cause.
+func settingsOf(backend string) *strings.Replacer {
+	names := map[string][4]string{
+		"mysql":       {"MYSQL_DSN", "MYSQL_DSN", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
+		"mysql-reads": {"MYSQL_READS", "MYSQL_READS", "MYSQL_CA_FILE", "MYSQL_CERT_FILE and MYSQL_KEY_FILE"},
+		"redis":       {"REDIS_URL", "REDIS_URL", "ca in REDIS_URL", "cert and key in REDIS_URL"},
+		"redlock":     {"REDLOCK_URLS", "REDLOCK_URLS", "ca in REDLOCK_URLS", "cert and key in REDLOCK_URLS"},
+		"zookeeper":   {"ZK_SERVERS", "ZK_AUTH", "ZK_CA_FILE", "ZK_CERT_FILE and ZK_KEY_FILE"},
+		"etcd":        {"ETCD_ENDPOINTS", "ETCD_AUTH", "ETCD_CA_FILE", "ETCD_CERT_FILE and ETCD_KEY_FILE"},
+	}[backend]
+	return strings.NewReplacer("{address}", names[0], "{user}", names[1], "{ca}", names[2], "{cert}", names[3])
 }
 
 // explained is the error of a backend with what is wrong and what to do.
@@ -116,9 +111,7 @@ func explain(backend string, err error) error {
 	}
 	for _, c := range causes() {
 		if c.is(err) {
-			n := namesOf(backend)
-			names := strings.NewReplacer("{address}", n.address, "{user}", n.user, "{cert}", n.cert, "{ca}", n.ca)
-			return &explained{names.Replace(c.advice), err}
+			return &explained{settingsOf(backend).Replace(c.advice), err}
 		}
 	}
 	return err
