@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"text/template"
-
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/view/matrix"
 )
@@ -35,10 +33,10 @@ func generatedParts() []generated {
 		{"docs/incidents.md", "incidents", writeIncidents},
 		{"docs/course/comparison.md", "costs", writeCosts(false)},
 		{"docs/course/zh/comparison.md", "costs", writeCosts(true)},
-		{"docs/lab.md", "comparison", block(comparison, wrapped)},
-		{"docs/scenarios.md", "scenarios", block(scenarios, wrapped)},
-		{"README.md", "sold", block(comparison, verdictsAnd("Remaining"))},
-		{"README.zh-CN.md", "sold", block(comparison, verdictsAnd("Remaining"))},
+		{"docs/lab.md", "comparison", block(comparison, "")},
+		{"docs/scenarios.md", "scenarios", block(scenarios, "")},
+		{"README.md", "sold", block(comparison, "Remaining")},
+		{"README.zh-CN.md", "sold", block(comparison, "Remaining")},
 	}
 }
 
@@ -80,41 +78,23 @@ func fill(w io.Writer, name string, data any) error {
 	return template.Must(t.ParseFS(templates, name)).Execute(w, data)
 }
 
-func block(file string, choose func(recording string) string) func(io.Writer) error {
+// block writes a recording, or only its table with a column.
+func block(file, column string) func(io.Writer) error {
 	return func(w io.Writer) error {
-		recording, err := os.ReadFile(file) //nolint:gosec // two constant paths
+		text, err := os.ReadFile(file) //nolint:gosec // two constant paths
 		if err != nil {
 			return err
 		}
-		chosen := choose(string(recording))
-		if chosen == "" {
-			return fmt.Errorf("%s does not have the table that the documents need: run `make record` to measure and write it", file)
+		chosen := string(text)
+		if column != "" {
+			tables := strings.SplitAfter(chosen, "┘\n")
+			i := slices.IndexFunc(tables, func(table string) bool { return strings.Contains(table, column) })
+			if i < 0 {
+				return fmt.Errorf("%s does not have the table that the documents need: run `make record` to measure and write it", file)
+			}
+			chosen = tables[i]
 		}
 		_, err = fmt.Fprintf(w, "```text\n%s\n```\n", strings.TrimSpace(chosen))
 		return err
-	}
-}
-
-func wrapped(recording string) string {
-	trailing := regexp.MustCompile(`(?m) +$`)
-	lines := strings.Split(recording, "\n")
-	for i, line := range lines {
-		if !strings.HasPrefix(line, "│") {
-			lines[i] = trailing.ReplaceAllString(text.WrapSoft(line, 100), "")
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// verdictsAnd chooses the verdicts, and the table with the column.
-func verdictsAnd(column string) func(recording string) string {
-	return func(recording string) string {
-		verdicts, _, _ := strings.Cut(recording, "┌")
-		for _, table := range strings.SplitAfter(recording, "┘\n") {
-			if _, inside, ok := strings.Cut(table, "┌"); ok && strings.Contains(inside, column) {
-				return verdicts + "┌" + inside
-			}
-		}
-		return ""
 	}
 }
