@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/procfs"
 
 	"oversell/lab/load"
-	"oversell/lab/rig"
 )
 
 // targets are the wanted ratios of the service to the strategy without HTTP, and the wanted p99 in ms.
@@ -50,20 +49,13 @@ func (b *bench) service(ctx context.Context) error {
 	return err
 }
 
-// replicas returns the replicas of the lab.
-func (b *bench) replicas() (all []*rig.Server) {
-	for _, s := range b.rig.Servers() {
-		if strings.HasPrefix(s.Name(), "replica-") {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // memory returns how much memory the largest replica uses, in MB.
 func (b *bench) memory() (most float64, err error) {
-	for _, replica := range b.replicas() {
-		process, err := procfs.NewProc(replica.PID())
+	for _, s := range b.rig.Servers() {
+		if !strings.HasPrefix(s.Name(), "replica-") {
+			continue
+		}
+		process, err := procfs.NewProc(s.PID())
 		if err != nil {
 			return 0, err
 		}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"oversell/lab/load"
+	"oversell/lab/rig"
 )
 
 // waiters measures how the basic strategies bear ever more waiting clients, through nginx.
 func (b *bench) waiters(ctx context.Context) error {
 	const most = 10_000
 	g, err := b.measureGrid(ctx, []string{"10", "100", "1000", fmt.Sprint(most)}, func(ctx context.Context, c candidate) (f figures, err error) {
-		if err := b.restartReplicas(ctx); err != nil { // their memory is then that of this measurement
+		if err := b.rig.RollingRestart(ctx, func(*rig.Server) {}); err != nil { // their memory is then that of this measurement
 			return f, err
 		}
 		clients, err := strconv.Atoi(c.condition)
@@ -53,17 +54,4 @@ func (b *bench) waiters(ctx context.Context) error {
 	})
 	g.printLoad()
 	return nil
-}
-
-// restartReplicas returns when all replicas have restarted and nginx reaches them.
-func (b *bench) restartReplicas(ctx context.Context) error {
-	for _, replica := range b.replicas() {
-		if err := replica.Stop(ctx); err != nil {
-			return err
-		}
-		if err := replica.Start(ctx); err != nil {
-			return err
-		}
-	}
-	return b.rig.AwaitReady(ctx)
 }
