@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -16,7 +17,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/suggest"
-	"oversell/locks"
 	"oversell/locks/adapter"
 	"oversell/locks/catalog"
 	"oversell/trial/process"
@@ -46,18 +46,12 @@ func serveAdapter(ctx context.Context, id string, in io.Reader, out io.Writer) e
 		return &exit{2, err}
 	}
 	defer clients.close()
-	var known []string
-	for _, strategy := range catalog.Strategies(clients.Backends) {
-		locker, ok := strategy.(locks.Locker)
-		if !ok {
-			continue
-		}
-		if card := strategy.Card(); card.ID == id {
-			return adapter.Serve(ctx, in, out, adapter.HelloOf(card, version, true), locker)
-		}
-		known = append(known, strategy.Card().ID)
+	lockers := catalog.ByHand(clients.Backends)
+	locker, known := lockers[id]
+	if !known {
+		return &exit{2, &suggest.Unknown{Kind: "lock", Name: id, Known: slices.Sorted(maps.Keys(lockers))}}
 	}
-	return &exit{2, &suggest.Unknown{Kind: "lock", Name: id, Known: known}}
+	return adapter.Serve(ctx, in, out, adapter.HelloOf(locker.Card(), version, true), locker)
 }
 
 // adapterSettings reads the environment of an adapter. LEASE_MS and SESSION_MS have precedence over
