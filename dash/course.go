@@ -71,14 +71,15 @@ func newCoursePage(s *Server) *coursePage {
 	for i, l := range p.lessons["en"] {
 		p.questions[l.Name] = p.questionsOf(i)
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
+		path := "/dash/course/" + l.Name
+		s.page(path, "lesson", func(r *http.Request) (view, error) { return p.lesson(r, i), nil })
+		s.routes.HandleFunc("POST "+path+"/run", s.withToken(func(ctx context.Context, req request) error { return p.run(ctx, req, i) }))
+		s.routes.HandleFunc("POST "+path+"/ask", s.withToken(func(_ context.Context, req request) error { return p.ask(req, l.Name) }))
 	}
 	s.hub.Open("course", func() []hub.Message { return nil })
 	s.page("/dash/course", "course", func(r *http.Request) (view, error) {
 		return view{Title: bilingual("Course", "课程"), Data: p.lessons[language(r)]}, nil
 	})
-	s.page("/dash/course/{lesson}", "lesson", p.lesson)
-	s.routes.HandleFunc("POST /dash/course/{lesson}/run", s.withToken(p.run))
-	s.routes.HandleFunc("POST /dash/course/{lesson}/ask", s.withToken(p.ask))
 	return p
 }
 
@@ -108,12 +109,8 @@ func (p *coursePage) all(lesson string) (all []hub.Message) {
 	return append(all, p.s.part("lesson", "tally", p.s.votes.count("course-"+lesson)))
 }
 
-// ask lets the class vote on the question of a question.
-func (p *coursePage) ask(_ context.Context, req request) error {
-	name := req.PathValue("lesson")
-	if _, err := p.index(name); err != nil {
-		return err
-	}
+// ask lets the class vote on a question of a lesson.
+func (p *coursePage) ask(req request, name string) error {
 	n, err := strconv.Atoi(req.Form.Get("question"))
 	if err != nil || n < 0 || n >= len(p.questions[name]) || len(p.questions[name][n].In["en"].Options) == 0 {
 		return badRequest("question must be the number of a question of this lesson that has answers.", "question 必须是这一课中有选项的实验的编号。")
@@ -134,25 +131,14 @@ func (p *coursePage) draw(t *questionState) hub.Message {
 	return hub.Replace(p.s.render("lesson", "question", t.ID, t))
 }
 
-func (p *coursePage) index(name string) (int, error) {
-	i := slices.IndexFunc(p.lessons["en"], func(l course.Lesson) bool { return l.Name == name })
-	if i < 0 {
-		return 0, reject(http.StatusNotFound, "Lesson %q does not exist.", "没有课程 %q。", name)
-	}
-	return i, nil
-}
-
 // lessonPart is a part of a lesson on its page. First is the index of its first question.
 type lessonPart struct {
 	course.Part
 	First int
 }
 
-func (p *coursePage) lesson(r *http.Request) (v view, err error) {
-	i, err := p.index(r.PathValue("lesson"))
-	if err != nil {
-		return v, err
-	}
+// lesson returns the page of the lesson with this index.
+func (p *coursePage) lesson(r *http.Request, i int) view {
 	_, _ = p.s.catalogue.all(r.Context()) // without a lab, the pictures lack the locks
 	lang := language(r)
 	l := p.lessons[lang][i]
@@ -169,7 +155,7 @@ func (p *coursePage) lesson(r *http.Request) (v view, err error) {
 	if i+1 < len(p.lessons[lang]) {
 		data.Next = &p.lessons[lang][i+1]
 	}
-	return view{Page: "course", Topic: "course-" + l.Name, Title: api.Verbatim(l.Title), Data: data}, nil
+	return view{Page: "course", Topic: "course-" + l.Name, Title: api.Verbatim(l.Title), Data: data}
 }
 
 // chosen returns the question that the form names, and the number of the chosen option.
@@ -194,11 +180,7 @@ func (p *coursePage) chosen(lesson string, form url.Values) (t *questionState, o
 	return t, option, nil
 }
 
-func (p *coursePage) run(ctx context.Context, req request) error {
-	i, err := p.index(req.PathValue("lesson"))
-	if err != nil {
-		return err
-	}
+func (p *coursePage) run(ctx context.Context, req request, i int) error {
 	name, lang := p.lessons["en"][i].Name, language(req.Request)
 	t, option, err := p.chosen(name, req.Form)
 	if err != nil {

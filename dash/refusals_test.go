@@ -117,7 +117,6 @@ func TestRefusals(t *testing.T) {
 		{with(try, "wait=soon"), 400, "wait must be"},
 		{with(try, "send=leave:1&backend=zk"), 409, "No member is inside"},
 
-		{"/dash/course/13-x/run question=0", 404, "does not exist"},
 		{lesson + "run ", 400, "question must be"},
 		{lesson + "run question=99", 400, "question must be"},
 		{lesson + "run question=0", 400, "Predict first"},
