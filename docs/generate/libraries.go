@@ -156,8 +156,11 @@ func (c column) Name() string { return strings.TrimSpace(c.Hello.Library + " " +
 // Passed returns the number of checks of the contract that passed.
 func (c column) Passed() int { return c.Totals.Checks - c.Totals.ChecksFailed - c.Totals.ChecksOpen }
 
-// Letter returns the letter of the verdict on a hazard.
-func (c column) Letter(hazard string) string { return letter(c.Row.Summaries[hazard].Verdict) }
+// Letter returns the letter of the verdict on a hazard. It tells apart what the signs do not.
+func (c column) Letter(hazard string) string {
+	v := c.Row.Summaries[hazard].Verdict
+	return cmp.Or(map[api.Verdict]string{"": " ", api.Stalled: "s", api.Aborted: "a", api.Wasteful: "w"}[v], v.Sign())
+}
 
 // group has the libraries on the same servers.
 type group struct {
@@ -191,21 +194,6 @@ func writeLibraries(w io.Writer) error {
 		Groups    []group
 		Libraries []judgedLibrary
 	}{groups, all})
-}
-
-// letter stands for a verdict in the table. It tells apart what matrix.Sign does not.
-func letter(v api.Verdict) string {
-	switch v {
-	case "":
-		return " "
-	case api.Stalled:
-		return "s"
-	case api.Aborted:
-		return "a"
-	case api.Wasteful:
-		return "w"
-	}
-	return v.Sign()
 }
 
 // writeLibraryDocuments writes a document for each library, beside its verdicts.
