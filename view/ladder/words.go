@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oversell/lab/history"
+	"oversell/lab/measure"
 )
 
 // chinese translates words. Names, such as a step of only one strategy, have no translation.
@@ -100,9 +101,6 @@ func (t Recorded) answer(task *task) string {
 
 func (t Recorded) title() string {
 	requests := len(t.tasks) + t.left
-	en := "%s: %d requests in %.3f s"
-	if requests == 1 {
-		en = "%s: %d request in %.3f s"
-	}
-	return t.say(en, "%s：%d 个请求，%.3f 秒", t.strategy, requests, (t.to - t.from).Seconds())
+	return t.say("%[1]s: %[4]s in %.3[3]f s", "%[1]s：%[2]d 个请求，%.3[3]f 秒",
+		t.strategy, requests, (t.to - t.from).Seconds(), measure.Count(requests, "request", "requests"))
 }
