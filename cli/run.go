@@ -273,9 +273,6 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 		return w
 	}
 	lesson := report.Lesson{Screen: terminal.Of(text), Lang: language()}
-	for _, name := range f.plan.Strategies {
-		lesson.Names = max(lesson.Names, len(name))
-	}
 	chosen, _ := comparison.Choose(catalog.Cards(), f.plan.Strategies, f.plan.All) // the lab at --target may have others
 	for _, card := range chosen {
 		lesson.Names = max(lesson.Names, len(card.ID))
