@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"oversell/lab/comparison"
@@ -17,7 +16,9 @@ import (
 // recordSteps records the steps of these strategies, or of all, for make site: make steps. It keeps the recordings of
 // other strategies.
 func recordSteps(ctx context.Context, ids []string) (err error) {
-	if _, err := comparison.Choose(catalog.Cards(), ids, false); err != nil {
+	cards := catalog.Cards()
+	chosen, err := comparison.Choose(cards, ids, len(ids) == 0)
+	if err != nil {
 		return err
 	}
 	started, err := startLab(ctx, func(cfg *rig.Config) {
@@ -33,16 +34,12 @@ func recordSteps(ctx context.Context, ids []string) (err error) {
 		return err
 	}
 	recorded := map[string]stepper.Graph{} // without strategies that no longer exist
-	cards := catalog.Cards()
 	for _, c := range cards {
 		if old, ok := all[c.ID]; ok {
 			recorded[c.ID] = old
 		}
 	}
-	for _, c := range cards {
-		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
-			continue
-		}
+	for _, c := range chosen {
 		lab, err := stepper.Open(started.Addresses(), c.ID)
 		if err != nil {
 			return err
