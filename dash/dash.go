@@ -149,7 +149,7 @@ func (s *Server) secured(w http.ResponseWriter, r *http.Request) {
 }
 
 type view struct {
-	Lang  string
+	frame.Words
 	Page  string // the page's entry in the menu; also its topic, unless Topic is set
 	Topic string
 	Title api.Text
@@ -158,12 +158,6 @@ type view struct {
 	// Static is true in recorded mode: the page cannot run anything.
 	Static bool
 }
-
-// T returns the English or the Chinese text, by the language of the page.
-func (v view) T(en, zh string) string { return bilingual(en, zh).In(v.Lang) }
-
-// In returns t in the language of the page.
-func (v view) In(t api.Text) string { return t.In(v.Lang) }
 
 // HTML returns a picture in the language of the page.
 func (v view) HTML(t api.Text) template.HTML { return template.HTML(t.In(v.Lang)) } //nolint:gosec // rendered by our own template
@@ -217,7 +211,7 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, v view) {
 
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
-	s.write(w, p.status, "problem", view{Lang: language(r), Title: bilingual("This did not work", "没有成功"), Data: p.Text})
+	s.write(w, p.status, "problem", view{Words: frame.Words{Lang: language(r)}, Title: bilingual("This did not work", "没有成功"), Data: p.Text})
 }
 
 // page serves a page, or the problem for an error.
@@ -251,7 +245,7 @@ func (s *Server) part(page, name string, data any) hub.Message {
 func (s *Server) render(page, name, id string, data any) hub.Part {
 	return hub.Part{ID: id, Text: inBoth(func(lang string) template.HTML {
 		var text bytes.Buffer
-		if err := s.pages[page].ExecuteTemplate(&text, name, view{Lang: lang, Page: page, Data: data}); err != nil {
+		if err := s.pages[page].ExecuteTemplate(&text, name, view{Words: frame.Words{Lang: lang}, Page: page, Data: data}); err != nil {
 			return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
 		}
 		return template.HTML(text.String()) //nolint:gosec // escaped by its own template

@@ -14,6 +14,7 @@ import (
 
 	"oversell/api"
 	"oversell/dash/hub"
+	"oversell/view/frame"
 )
 
 // votes lets the class vote on the open question, from phones and without the token.
@@ -55,7 +56,7 @@ func newVotes(s *Server) *votes {
 		if _, err := r.Cookie(voterCookie); err != nil {
 			http.SetCookie(w, &http.Cookie{Name: voterCookie, Value: rand.Text(), Path: "/dash/vote", MaxAge: 24 * 3600, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // it only counts a phone once, and the lab uses HTTP
 		}
-		s.write(w, http.StatusOK, "vote", view{Lang: language(r), Page: "vote", Title: bilingual("Vote", "投票")})
+		s.write(w, http.StatusOK, "vote", view{Words: frame.Words{Lang: language(r)}, Page: "vote", Title: bilingual("Vote", "投票")})
 	})
 	s.routes.HandleFunc("POST /dash/vote", s.answered(v.vote))
 	s.routes.HandleFunc("GET /dash/vote/mine", v.mine)

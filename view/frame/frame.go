@@ -6,10 +6,21 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+
+	"oversell/api"
 )
 
 //go:embed frame.html.tmpl frame.css
 var files embed.FS
+
+// Words chooses the words of a template, by the language: en or zh. The data of a template embed it.
+type Words struct{ Lang string }
+
+// T returns the English or the Chinese words.
+func (w Words) T(en, zh string) string { return w.In(api.Text{EN: en, ZH: zh}) }
+
+// In returns a text in the language.
+func (w Words) In(t api.Text) string { return t.In(w.Lang) }
 
 // Style returns the style sheet, for pages that link it.
 func Style() []byte {

@@ -48,7 +48,7 @@ func Now(ctx context.Context, versions map[string]string, command string) About 
 }
 
 type page struct {
-	Lang           string
+	frame.Words
 	Summary        api.Text
 	Contradictions []string
 	Hazards        []chapter
@@ -56,12 +56,6 @@ type page struct {
 	Legend         []meaning
 	About          []meaning
 }
-
-// T returns the English or the Chinese text, by the language of the page.
-func (p page) T(en, zh string) string { return api.Text{EN: en, ZH: zh}.In(p.Lang) }
-
-// In returns t in the language of the page.
-func (p page) In(t api.Text) string { return t.In(p.Lang) }
 
 type chapter struct {
 	ID string
@@ -99,7 +93,7 @@ type meaning struct{ Term, Means string }
 // WritePage writes a self-contained page in a language, without scripts or other files. Each verdict leads to the
 // timeline of its first run. The page also shows every run that contradicts its card.
 func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, lang string) error {
-	p := page{Lang: lang, Summary: m.summary(), Contradictions: m.Contradictions(lang)}
+	p := page{Words: frame.Words{Lang: lang}, Summary: m.summary(), Contradictions: m.Contradictions(lang)}
 	p.About = []meaning{
 		{p.T("date", "日期"), about.Date},
 		{p.T("machine", "机器"), about.Machine},

@@ -3,21 +3,15 @@ package stage
 import (
 	"slices"
 
-	"oversell/api"
+	"oversell/view/frame"
 )
 
 // drawing has the methods of the template: a stage with its coordinates, in a picture of 652 by 300.
 type drawing struct {
 	Stage
-	ID   string
-	lang string
+	frame.Words
+	ID string
 }
-
-// In returns a text in the picture's language.
-func (d drawing) In(t api.Text) string { return t.In(d.lang) }
-
-// T is In for the words of the template.
-func (d drawing) T(en, zh string) string { return d.In(api.Text{EN: en, ZH: zh}) }
 
 // placed is a box with its place, from the top of the picture.
 type placed struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/view/frame"
 )
 
 //go:embed stage.svg.tmpl
@@ -75,8 +76,8 @@ type Stage struct {
 // SVG returns the picture in a language, en or zh. The id must be unique in its page.
 func (s Stage) SVG(id, lang string) template.HTML {
 	var svg strings.Builder
-	_ = picture.Execute(&svg, drawing{Stage: s, ID: id, lang: lang}) // no error: tests draw each part of the template
-	return template.HTML(svg.String())                               //nolint:gosec // escaped by its own template
+	_ = picture.Execute(&svg, drawing{s, frame.Words{Lang: lang}, id}) // no error: tests draw each part of the template
+	return template.HTML(svg.String())                                 //nolint:gosec // escaped by its own template
 }
 
 // Sentence says what the picture shows.
