@@ -170,7 +170,7 @@ func (b *breaks) resultMessages() []hub.Message {
 }
 
 // plan reads the form. No hazard in the form means all hazards, and no strategy all strategies.
-func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err error) {
+func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan, err error) {
 	if b.s.Binary == "" {
 		return p, reject(http.StatusConflict,
 			"This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",
@@ -192,7 +192,7 @@ func (b *breaks) plan(ctx context.Context, req request) (p experiment.Plan, err 
 }
 
 // named returns the values of a field. The empty one stands for all, as does no value.
-func named(req request, field string) []string {
+func named(req *http.Request, field string) []string {
 	return slices.DeleteFunc(slices.Clone(req.Form[field]), func(value string) bool { return value == "" })
 }
 
@@ -202,7 +202,7 @@ func inPlan(p experiment.Plan, q resultKey) bool {
 		(q.Fenced == p.Fenced || q.Fenced && len(p.Strategies) == 0)
 }
 
-func (b *breaks) start(ctx context.Context, req request) error {
+func (b *breaks) start(ctx context.Context, req *http.Request) error {
 	p, err := b.plan(ctx, req)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (b *breaks) start(ctx context.Context, req request) error {
 		what += fmt.Sprintf(", %d: %s", n, strings.Join(p.Strategies[:min(n, 4)], ", "))
 	}
 	first := bilingual("starting a separate lab, because servers will be killed and frozen; this takes half a minute", "正在启动一个单独的实验室，因为要杀死和冻结服务器；大约需要半分钟")
-	return b.s.jobs.follow(ctx, req.Who, api.Textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
+	return b.s.jobs.follow(ctx, sender(req), api.Textf("break %s", "破坏 %s", what), first, &b.now.progress, b.change, func(ctx context.Context) error {
 		b.change(func() {
 			b.now.includes = func(q resultKey) bool { return inPlan(p, q) }
 			b.now.Starting, b.now.Last, b.now.Results = true, nil, 0

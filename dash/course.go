@@ -73,8 +73,8 @@ func newCoursePage(s *Server) *coursePage {
 		s.hub.Open("course-"+l.Name, func() []hub.Message { return p.all(l.Name) })
 		path := "/dash/course/" + l.Name
 		s.page(path, "lesson", func(r *http.Request) (view, error) { return p.lesson(r, i), nil })
-		s.routes.HandleFunc("POST "+path+"/run", s.withToken(func(ctx context.Context, req request) error { return p.run(ctx, req, i) }))
-		s.routes.HandleFunc("POST "+path+"/ask", s.withToken(func(_ context.Context, req request) error { return p.ask(req, l.Name) }))
+		s.routes.HandleFunc("POST "+path+"/run", s.withToken(func(ctx context.Context, req *http.Request) error { return p.run(ctx, req, i) }))
+		s.routes.HandleFunc("POST "+path+"/ask", s.withToken(func(_ context.Context, req *http.Request) error { return p.ask(req, l.Name) }))
 	}
 	s.hub.Open("course", func() []hub.Message { return nil })
 	s.page("/dash/course", "course", func(r *http.Request) (view, error) {
@@ -110,7 +110,7 @@ func (p *coursePage) all(lesson string) (all []hub.Message) {
 }
 
 // ask lets the class vote on a question of a lesson.
-func (p *coursePage) ask(req request, name string) error {
+func (p *coursePage) ask(req *http.Request, name string) error {
 	n, err := strconv.Atoi(req.Form.Get("question"))
 	if err != nil || n < 0 || n >= len(p.questions[name]) || len(p.questions[name][n].In["en"].Options) == 0 {
 		return badRequest("question must be the number of a question of this lesson that has answers.", "question 必须是这一课中有选项的实验的编号。")
@@ -180,8 +180,8 @@ func (p *coursePage) chosen(lesson string, form url.Values) (t *questionState, o
 	return t, option, nil
 }
 
-func (p *coursePage) run(ctx context.Context, req request, i int) error {
-	name, lang := p.lessons["en"][i].Name, language(req.Request)
+func (p *coursePage) run(ctx context.Context, req *http.Request, i int) error {
+	name, lang := p.lessons["en"][i].Name, language(req)
 	t, option, err := p.chosen(name, req.Form)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *coursePage) run(ctx context.Context, req request, i int) error {
 	}
 	title := bilingual(p.lessons["en"][i].Title, p.lessons["zh"][i].Title)
 	first := api.Verbatim(t.In["en"].Commands[0].Text)
-	return p.s.jobs.follow(ctx, req.Who, title, first, &t.progress, change, func(ctx context.Context) error {
+	return p.s.jobs.follow(ctx, sender(req), title, first, &t.progress, change, func(ctx context.Context) error {
 		change(func() {
 			t.Output, t.Chosen, t.Right, t.Exhibits, t.Sales, t.Lang, t.whys, t.Votes = "", option, 0, nil, nil, lang, nil, classVotes{}
 		})

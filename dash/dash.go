@@ -105,7 +105,7 @@ func New(c Config) *Server {
 	} {
 		s.routes.Handle("GET /dash/"+from, http.RedirectHandler(to, http.StatusMovedPermanently))
 	}
-	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ request) error { s.jobs.stop(ctx); return nil }))
+	s.routes.HandleFunc("POST /dash/stop", s.withToken(func(ctx context.Context, _ *http.Request) error { s.jobs.stop(ctx); return nil }))
 	s.runs = newRuns(s)
 	s.breaks = newBreaks(s)
 	s.primitivesPage = newPrimitivesPage(s)
@@ -257,12 +257,6 @@ func inBoth(draw func(lang string) template.HTML) api.Text {
 	return bilingual(string(draw("en")), string(draw("zh")))
 }
 
-// request is a form that a page has sent. Who is the network address of the sender.
-type request struct {
-	*http.Request
-	Who string
-}
-
 type problem struct {
 	status int
 	api.Text
@@ -285,8 +279,8 @@ func problemOf(err error) problem {
 }
 
 // withToken returns a handler of forms that require the lab's token.
-func (s *Server) withToken(do func(context.Context, request) error) http.HandlerFunc {
-	return s.answered(func(ctx context.Context, r request) error {
+func (s *Server) withToken(do func(context.Context, *http.Request) error) http.HandlerFunc {
+	return s.answered(func(ctx context.Context, r *http.Request) error {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get(api.TokenHeader)), []byte(s.Lab.Token)) != 1 {
 			return reject(http.StatusForbidden, "This requires the lab's token: open the link that the lab printed.", "需要实验室的访问口令：请打开实验室打印的链接。")
 		}
@@ -295,12 +289,12 @@ func (s *Server) withToken(do func(context.Context, request) error) http.Handler
 }
 
 // answered returns a handler of forms: it answers 204, or a problem for an error.
-func (s *Server) answered(do func(context.Context, request) error) http.HandlerFunc {
+func (s *Server) answered(do func(context.Context, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		err := badRequest("The form cannot be read.", "表单无法读取。")
 		if r.ParseForm() == nil {
-			err = do(r.Context(), request{r, sender(r)})
+			err = do(r.Context(), r)
 		}
 		if err != nil {
 			s.refuse(w, err)

@@ -59,8 +59,8 @@ func (p *judgePage) change(change func()) {
 	p.s.hub.Send("judge", func() []hub.Message { change(); return []hub.Message{p.draw()} })
 }
 
-func (p *judgePage) start(ctx context.Context, req request) error {
-	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req.Request), named(req, "hazard")
+func (p *judgePage) start(ctx context.Context, req *http.Request) error {
+	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req), named(req, "hazard")
 	unknown := trial.KnownHazards(selected)
 	switch {
 	case p.s.Binary == "":
@@ -72,7 +72,7 @@ func (p *judgePage) start(ctx context.Context, req request) error {
 		return badRequest("%v", "没有这种故障：%v", unknown)
 	}
 	first := bilingual("starting the lock, and a separate lab for it; this takes half a minute", "正在启动这把锁和单独的实验室；大约需要半分钟")
-	return p.s.jobs.follow(ctx, req.Who, api.Textf("judge %s", "检验 %s", command), first, &p.now.progress, p.change, func(ctx context.Context) error {
+	return p.s.jobs.follow(ctx, sender(req), api.Textf("judge %s", "检验 %s", command), first, &p.now.progress, p.change, func(ctx context.Context) error {
 		p.change(func() { p.now.Command, p.now.Lines, p.now.Reported = command, nil, false })
 		return p.judge(ctx, command, selected, lang)
 	})

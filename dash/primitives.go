@@ -115,7 +115,7 @@ type order struct {
 }
 
 // orderOf reads the form. Its field send has an action and a number of requests, such as read:3.
-func orderOf(req request) (o order, err error) {
+func orderOf(req *http.Request) (o order, err error) {
 	id, many, _ := strings.Cut(req.Form.Get("send"), ":")
 	for _, p := range primitives() {
 		for _, a := range p.Actions {
@@ -153,7 +153,7 @@ func orderOf(req request) (o order, err error) {
 }
 
 // readTarget reads the backend of a primitive, and the owner and perhaps the strategy of a lock by hand.
-func (o *order) readTarget(req request, backend string) error {
+func (o *order) readTarget(req *http.Request, backend string) error {
 	route, _, primitive := strings.Cut(o.Action.Path, "/")
 	strategy := req.Form.Get("strategy")
 	if o.Action.ByHand {
@@ -173,7 +173,7 @@ func (o *order) readTarget(req request, backend string) error {
 	return nil
 }
 
-func (o *order) readNumbers(req request) error {
+func (o *order) readNumbers(req *http.Request) error {
 	for _, number := range o.Action.Numbers {
 		n, err := strconv.Atoi(req.Form.Get(number))
 		if may := limits()[number]; err != nil || n < may[0] || n > may[1] {

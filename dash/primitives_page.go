@@ -105,7 +105,7 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 	return t
 }
 
-func (t *primitivesPage) send(_ context.Context, req request) error {
+func (t *primitivesPage) send(_ context.Context, req *http.Request) error {
 	o, err := orderOf(req)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (t *primitivesPage) remove(which func(*visitor) bool) {
 	})
 }
 
-func (t *primitivesPage) clear(context.Context, request) error {
+func (t *primitivesPage) clear(context.Context, *http.Request) error {
 	t.s.hub.Send("primitives", func() []hub.Message { t.remove((*visitor).over); return t.all() })
 	return nil
 }

@@ -36,7 +36,7 @@ func newRuns(s *Server) *runs {
 	return r
 }
 
-func (r *runs) plan(req request) (comparison.Plan, error) {
+func (r *runs) plan(req *http.Request) (comparison.Plan, error) {
 	p := comparison.Plan{
 		Plan:  load.Plan{Target: r.s.Lab.Target, Seed: time.Now().UnixMilli()},
 		Token: r.s.Lab.Token, Strategies: req.Form["strategy"],
@@ -79,7 +79,7 @@ func (r *runs) plan(req request) (comparison.Plan, error) {
 	return p, nil
 }
 
-func (r *runs) start(ctx context.Context, req request) error {
+func (r *runs) start(ctx context.Context, req *http.Request) error {
 	p, err := r.plan(req)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (r *runs) start(ctx context.Context, req request) error {
 			return err
 		}
 	}
-	return r.follow(ctx, req.Who, p)
+	return r.follow(ctx, sender(req), p)
 }
 
 // follow starts the run, and shows its progress.

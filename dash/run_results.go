@@ -54,7 +54,7 @@ func (r *runs) table() resultsView {
 	return v
 }
 
-func (r *runs) forget(context.Context, request) error {
+func (r *runs) forget(context.Context, *http.Request) error {
 	r.s.hub.Send("run", func() []hub.Message { r.results, r.live.ended = nil, 0; return r.all() })
 	return nil
 }

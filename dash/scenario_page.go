@@ -36,7 +36,7 @@ func (p *scenarioPage) all() []hub.Message {
 	return []hub.Message{p.s.part("shop", "now", p.now), p.s.part("shop", "results", p.results)}
 }
 
-func (p *scenarioPage) start(ctx context.Context, req request) error {
+func (p *scenarioPage) start(ctx context.Context, req *http.Request) error {
 	id := req.Form.Get("scenario")
 	i := slices.IndexFunc(scenario.All(), func(s scenario.Scenario) bool { return s.ID == id })
 	if i < 0 {
@@ -58,7 +58,7 @@ func (p *scenarioPage) start(ctx context.Context, req request) error {
 		return reject(http.StatusConflict, "This scenario needs %d replicas, and this lab has %d. Start the lab with oversell lab, which can start more.",
 			"这个场景需要 %d 个副本，而这个实验室只有 %d 个。请用 oversell lab 启动实验室，它可以启动更多副本。", chosen.Replicas, have)
 	}
-	return p.s.jobs.follow(ctx, req.Who, api.Verbatim(chosen.ID), chosen.Title, &p.now, p.change, func(ctx context.Context) error {
+	return p.s.jobs.follow(ctx, sender(req), api.Verbatim(chosen.ID), chosen.Title, &p.now, p.change, func(ctx context.Context) error {
 		return p.run(ctx, chosen, guards)
 	})
 }

@@ -52,15 +52,15 @@ func newSteps(s *Server) {
 			TooFew bool
 		}{groups, chosen, len(s.Lab.Replicas) < 2}
 	})
-	for path, do := range map[string]func(context.Context, request) error{
-		"begin": p.begin, "press": p.press, "undo": func(context.Context, request) error { return p.pass(undo) }, "end": p.end, "guess": p.guess, "hint": p.hint,
+	for path, do := range map[string]func(context.Context, *http.Request) error{
+		"begin": p.begin, "press": p.press, "undo": func(context.Context, *http.Request) error { return p.pass(undo) }, "end": p.end, "guess": p.guess, "hint": p.hint,
 	} {
 		s.routes.HandleFunc("POST /dash/step/"+path, s.withToken(do))
 	}
 }
 
 // begin replaces the open round. With solve, the program takes all steps, and loses an update.
-func (p *steps) begin(ctx context.Context, req request) error {
+func (p *steps) begin(ctx context.Context, req *http.Request) error {
 	if len(p.s.Lab.Replicas) < 2 {
 		return reject(http.StatusConflict, "Two clients need two replicas. Start the page with the addresses of two or more: --replicas.", "两个客户端需要两个副本。启动页面时请用 --replicas 给出更多副本的地址。")
 	}
@@ -71,18 +71,18 @@ func (p *steps) begin(ctx context.Context, req request) error {
 	if err := p.end(ctx, req); err != nil {
 		return err
 	}
-	return p.s.jobs.start(ctx, req.Who, api.Textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
+	return p.s.jobs.start(ctx, sender(req), api.Textf("%s, step by step", "单步 %s", c.ID), func(ctx context.Context, free func()) { p.work(ctx, c, req.Form.Has("solve"), free) })
 }
 
 // end ends the open round. It returns when both clients have disconnected.
-func (p *steps) end(ctx context.Context, _ request) error {
+func (p *steps) end(ctx context.Context, _ *http.Request) error {
 	var open *job
 	p.s.hub.Do(func() { open = p.job })
 	open.end(ctx)
 	return nil
 }
 
-func (p *steps) press(_ context.Context, req request) error {
+func (p *steps) press(_ context.Context, req *http.Request) error {
 	who, known := map[string]stepper.Client{"a": stepper.A, "b": stepper.B}[req.Form.Get("who")]
 	if !known {
 		return badRequest("who must be a or b.", "who 必须是 a 或 b。")
@@ -106,7 +106,7 @@ func (p *steps) pass(who stepper.Client) error {
 	return err
 }
 
-func (p *steps) guess(_ context.Context, req request) error {
+func (p *steps) guess(_ context.Context, req *http.Request) error {
 	left, err := strconv.Atoi(req.Form.Get("left"))
 	if err != nil || left < stepper.Pieces-2 || left > stepper.Pieces {
 		return badRequest("left must be 8, 9 or 10.", "left 必须是 8、9 或 10。")
@@ -119,7 +119,7 @@ func (p *steps) guess(_ context.Context, req request) error {
 	return nil
 }
 
-func (p *steps) hint(context.Context, request) error {
+func (p *steps) hint(context.Context, *http.Request) error {
 	p.change(func(now *scene) { now.Hint = true })
 	return nil
 }

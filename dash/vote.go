@@ -128,7 +128,7 @@ func (v *votes) show(topic string) {
 	v.s.hub.Send(topic, func() []hub.Message { return []hub.Message{v.s.part("lesson", "tally", v.count(topic))} })
 }
 
-func (v *votes) vote(_ context.Context, req request) error {
+func (v *votes) vote(_ context.Context, req *http.Request) error {
 	voter, err := req.Cookie(voterCookie)
 	if err != nil {
 		return badRequest("Open the page Vote first, and allow cookies: each phone votes once.", "请先打开投票页并允许 Cookie：每部手机投一票。")
