@@ -71,10 +71,10 @@ func clientCommand(name, server string, find func(rig.Addresses) (client, error)
 --lab, the addresses come from FILE, which "oversell lab --json FILE" writes.`,
 		DisableFlagParsing: true, // -e, -h and others are the client's
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lab, args, err := clientFlags(args)
-			if errors.Is(err, errHelp) {
+			if len(args) > 0 && args[0] == "--help" {
 				return cmd.Help()
 			}
+			lab, args, err := clientFlags(args)
 			if err != nil {
 				return &exit{2, err}
 			}
@@ -87,15 +87,11 @@ func clientCommand(name, server string, find func(rig.Addresses) (client, error)
 	}
 }
 
-var errHelp = errors.New("help")
-
-// clientFlags takes this program's flags from the front of args.
+// clientFlags takes this program's flag --lab from the front of args.
 func clientFlags(args []string) (lab string, rest []string, err error) {
 	switch {
 	case len(args) == 0:
 		return runningLab, nil, nil
-	case args[0] == "--help":
-		return "", nil, errHelp
 	case args[0] == "--lab" && len(args) == 1:
 		return "", nil, errors.New("--lab: name the file that the command lab has written with --json FILE")
 	case args[0] == "--lab":
