@@ -69,7 +69,10 @@ func shares(results []measure.Result) string {
 			all = append(all, fmt.Sprintf("%.0f %% (%s)", 100*r.Load, r.Strategy))
 		}
 	}
-	return strings.Join(all, ", ")
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, ", ") + " of the cores"
 }
 
 func highestShare(results []measure.Result) string {
@@ -78,21 +81,15 @@ func highestShare(results []measure.Result) string {
 }
 
 func conditions(r measure.Result, load, share string) []fact {
-	all := []fact{
+	all := slices.DeleteFunc([]fact{
 		{"date", r.StartedAt.UTC().Format(time.RFC3339)},
 		{"load", load},
-	}
-	if share != "" {
-		all = append(all, fact{"load took", share + " of the cores"})
-	}
-	if text := lab(r); text != "" {
-		all = append(all, fact{"lab", text})
-	}
-	all = append(all, []fact{
+		{"load took", share},
+		{"lab", lab(r)},
 		{"seed", strconv.FormatInt(r.Seed, 10)},
 		{"target", r.Target},
 		{"machine", r.Machine.String()},
-	}...)
+	}, func(f fact) bool { return f.Value == "" })
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		all = append(all, fact{name, r.Versions[name]})
 	}
