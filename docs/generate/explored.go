@@ -31,19 +31,15 @@ func recordSearches(_ context.Context, newer string) error {
 	if err != nil {
 		return err
 	}
-	x := explored{Sentences: map[string][]api.Text{}}
+	x, all := explored{Sentences: map[string][]api.Text{}}, slices.Concat(results, old.Results)
 	for _, card := range catalog.Cards() {
 		for _, t := range explore.Scopes(card) {
-			same := func(r explore.Result) bool { return r.Scope == t }
-			for _, all := range [][]explore.Result{results, old.Results} {
-				if i := slices.IndexFunc(all, same); i >= 0 {
-					found := all[i]
-					if found.Oversold == 0 { // a document shows no schedule of another harm
-						found.Shortest = nil
-					}
-					x.Results = append(x.Results, found)
-					break
+			if i := slices.IndexFunc(all, func(r explore.Result) bool { return r.Scope == t }); i >= 0 {
+				found := all[i]
+				if found.Oversold == 0 { // a document shows no schedule of another harm
+					found.Shortest = nil
 				}
+				x.Results = append(x.Results, found)
 			}
 		}
 		if sentences := explore.Sentences(x.Results, card.ID); len(sentences) > 0 {
