@@ -183,13 +183,10 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 	b.s.hub.Do(func() {
 		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
 			if x := row.Results[0]; x.Run != nil {
-				p.Results = append(p.Results, hazardResult{resultView: x})
+				_, anchor, _ := strings.Cut(fileOf(x.Path()), "#")
+				p.Results = append(p.Results, hazardResult{x, matrix.RunOf(x.Run.Result, language(r), anchor)})
 			}
 		}
 	})
-	for i, x := range p.Results {
-		_, anchor, _ := strings.Cut(fileOf(x.Path()), "#")
-		p.Results[i].Shown = matrix.RunOf(x.Run.Result, language(r), anchor)
-	}
 	return view{Page: "break", Title: api.Verbatim(e.Hazard), Data: p}, nil
 }
