@@ -59,6 +59,12 @@ func figuresTable(figures []experiment.Figure, lang string) terminal.Table {
 	if lang == "zh" {
 		t = terminal.Texts("响应时间（毫秒），按不同的测量方法", "测量方法", "请求数", "中位数", "99%", "最大", "停顿")
 	}
+	for i := range t.Columns[1:] {
+		t.Columns[i+1].Right = true
+		if i > 2 { // the maximum, and the length of the freeze
+			t.Columns[i+1].Drop = i
+		}
+	}
 	for _, f := range figures {
 		t.Add(f.Loop.In(lang), fmt.Sprint(f.Samples), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.0f", f.FrozenMS))
 	}

@@ -86,8 +86,9 @@ func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lan
 	drawn := ladder.OfRecording(r.Recording).In(lang)
 	fmt.Fprintf(w, "%s, %s:\n", r.Name(), r.Hazard)
 	if len(r.Figures) > 0 {
-		fmt.Fprintln(w)
-		writeFigures(w, r.Figures, screen, lang)
+		t := figuresTable(r.Figures, lang)
+		fmt.Fprintln(w, "\n"+screen.Wrap(t.Caption, 0)+"\n")
+		t.Write(w, screen)
 	} else if !drawn.Empty() {
 		for _, line := range append(drawn.Ladder().Lines(), drawn.Left()) {
 			if line != "" {
@@ -96,16 +97,4 @@ func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lan
 		}
 	}
 	fmt.Fprintln(w)
-}
-
-func writeFigures(w io.Writer, figures []experiment.Figure, screen terminal.Screen, lang string) {
-	t := figuresTable(figures, lang)
-	fmt.Fprintln(w, screen.Wrap(t.Caption, 0)+"\n")
-	for i := range t.Columns[1:] {
-		t.Columns[i+1].Right = true
-		if i > 2 { // the maximum, and the length of the freeze
-			t.Columns[i+1].Drop = i
-		}
-	}
-	t.Write(w, screen)
 }
