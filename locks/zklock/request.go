@@ -77,6 +77,10 @@ func pause(ctx, alive context.Context, r locks.Request, began time.Time, changed
 
 // makeEphemeral creates a node and returns its path. If no answer comes, takeBack deletes the node.
 func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, flags int32, takeBack func(context.Context) error) (string, error) {
+	// The login comes first: if it fails or ctx ends, nothing was sent that must be taken back.
+	if _, err := do(ctx, s, func() (bool, error) { return true, nil }); err != nil {
+		return "", err
+	}
 	answered := make(chan struct{})
 	made, err := do(ctx, s, func() (string, error) {
 		defer close(answered)
