@@ -12,10 +12,6 @@ import (
 	"oversell/locks"
 )
 
-// primitives is the folder of the primitives. All folders below it are containers: ZooKeeper (from 3.5 on) removes a
-// container some time after its last child was deleted.
-const primitives = "/oversell/primitives"
-
 // Primitives returns Curator's recipes except its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
 // once for each session, because the result counts the re-entries of this process.
 func Primitives(s *Session) locks.Primitives {

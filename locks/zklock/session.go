@@ -245,6 +245,10 @@ func (s *Session) remove(ctx context.Context, node string) error {
 	return err
 }
 
+// primitives is the folder of the primitives. All folders below it are containers: ZooKeeper (from 3.5 on) removes a
+// container some time after its last child was deleted.
+const primitives = "/oversell/primitives"
+
 // mkdir creates a folder with its parents.
 func (s *Session) mkdir(ctx context.Context, dir string) error {
 	flags := int32(zk.FlagPersistent)
