@@ -223,6 +223,7 @@ func (x *mysqlExecutor) blocked(waiting []*statement) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	reported := len(rows)
 	inReport := func(s *statement) bool { return slices.Contains(rows, s.conn) }
 	if slices.ContainsFunc(waiting, func(s *statement) bool { return !inReport(s) && s.named == nil }) {
 		readers, err := x.readersThatWait(ctx)
@@ -240,7 +241,21 @@ func (x *mysqlExecutor) blocked(waiting []*statement) (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
+	return x.suspended(ctx, reported)
+}
+
+// suspended reports whether the threads of so many transactions that wait for a row are suspended.
+//
+// DANGER: the report has a transaction a moment earlier. Of two that have done the same work, a deadlock ends the one that
+// was suspended last, which is that of the last move only if the others are suspended before it. (MySQL's lock0wait.cc:
+// lock_wait_table_reserve_slot, lock_wait_choose_victim.)
+func (x *mysqlExecutor) suspended(ctx context.Context, reported int) (bool, error) {
+	var name string
+	var now int
+	if err := x.admin.WithContext(ctx).Raw("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'").Row().Scan(&name, &now); err != nil {
+		return false, fmt.Errorf("explore: ask MySQL how many threads wait for a lock: %w", err)
+	}
+	return now >= reported, nil
 }
 
 var connectionOf = regexp.MustCompile(`(?m)^(?:MySQL|MariaDB) thread id (\d+)`)
