@@ -212,6 +212,9 @@ func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []h
 		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
+		if c.subject.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
+			own.Lease = 0
+		}
 		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
 			acts = append(acts, check.LockOp{Act: check.Expire, Owner: h.act.Owner, Call: max(end, h.act.Call), Return: check.Open})
 		}

@@ -72,6 +72,7 @@ func TestPrimitivesInPlans(t *testing.T) {
 		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, restarts 1, A heals freezes", api.Safe},
 		{three, "A awaits, B counts, B counts", api.Broken},
 		{PrimitiveSubject("read-write:zk"), "A locks many, D locks try, A unlocks, D locks", api.Safe},
+		{PrimitiveSubject("read-write:zk"), "B locks, C locks many, B disconnect", api.Safe},
 		{PrimitiveSubject("read-write:redis"), "D locks many leased, A locks many", api.Safe}, // A waits for the end of the lease
 		{PrimitiveSubject("semaphore:redis"), "B locks many leased, A locks many leased", api.Safe},
 	} {
