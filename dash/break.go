@@ -107,9 +107,6 @@ func newBreaks(s *Server) *breaks {
 	return b
 }
 
-// allHazards returns the columns of the matrix.
-func allHazards() []experiment.Experiment { return append(experiment.All(), experiment.RandomPlans()) }
-
 // breakPage has the content of the page.
 type breakPage struct {
 	Hazards   []experiment.Experiment
@@ -121,7 +118,7 @@ type breakPage struct {
 }
 
 func (b *breaks) page(r *http.Request, groups []group) any {
-	p := breakPage{Hazards: allHazards(), Groups: groups, Recorded: b.about, Databases: b.databases}
+	p := breakPage{Hazards: experiment.WithRandomPlans(), Groups: groups, Recorded: b.about, Databases: b.databases}
 	b.s.hub.Do(func() { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now })
 	return p
 }

@@ -76,7 +76,7 @@ func (p resultView) Verdict() api.Verdict {
 // matrix returns the results that the filter selects. The hub's mutex must be locked.
 func (b *breaks) matrix(f matrixFilter) matrixView {
 	m := matrixView{matrixFilter: f, Count: b.count}
-	all, cards := allHazards(), b.s.catalogue.known()
+	all, cards := experiment.WithRandomPlans(), b.s.catalogue.known()
 	if b.s.Service != nil {
 		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool {
 			return !slices.ContainsFunc(slices.Collect(maps.Keys(b.recorded)), func(q resultKey) bool { return q.Hazard == e.Hazard })
@@ -175,7 +175,7 @@ func survives(v api.Verdict) bool { return v.Class() == "safe" || v.Class() == "
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.
 func (b *breaks) column(hazards ...string) []hub.Part {
 	parts := []hub.Part{}
-	for _, e := range allHazards() {
+	for _, e := range experiment.WithRandomPlans() {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue
 		}

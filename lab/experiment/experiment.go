@@ -133,16 +133,17 @@ func Hazards() (names []string) {
 	return names
 }
 
+// WithRandomPlans returns the experiments that a plan can name: All, and the random plans.
+func WithRandomPlans() []Experiment { return append(All(), RandomPlans()) }
+
 // Of returns the experiment of a hazard. ok is false if there is none.
 func Of(hazard string) (e Experiment, ok bool) {
-	if hazard == Chaos {
-		return RandomPlans(), true
-	}
-	i := slices.Index(Hazards(), hazard)
+	all := WithRandomPlans()
+	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Hazard == hazard })
 	if i < 0 {
 		return Experiment{Hazard: hazard}, false
 	}
-	return All()[i], true
+	return all[i], true
 }
 
 // HazardsOf returns the hazards that apply to a lock, without those that concern only the database
