@@ -54,7 +54,7 @@ func (p Plan) Validate(cards []Card) error {
 // choose returns the plan's experiments, or the error of Validate.
 func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 	for _, hazard := range p.Hazards {
-		e, err := suggest.Find("hazard", hazard, append(All(), RandomPlans()), func(e Experiment) string { return e.Hazard })
+		e, err := suggest.Find("hazard", hazard, WithRandomPlans(), func(e Experiment) string { return e.Hazard })
 		if err != nil {
 			return nil, load.InvalidPlan(err)
 		}
