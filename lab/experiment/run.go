@@ -155,22 +155,22 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Sub
 	if e.Hazard == Chaos {
 		return e.performOn(ctx, bed, subjects, seed)
 	}
-	doubtful := func(s Subject) func(Result) bool {
-		return func(r Result) bool {
+	doubtful := func(r Result) bool {
+		return slices.ContainsFunc(subjects, func(s Subject) bool {
 			return r.Name() == s.Name() && (r.contradicts() || s.Card.onTrial() && r.Claim == Silent && r.Verdict.Failed())
-		}
+		})
 	}
 	busy := stall.Repeat(ctx, bed.stalled, func() bool {
-		for _, s := range subjects { // from the second attempt on
-			results = slices.DeleteFunc(results, doubtful(s))
-		}
+		results = slices.DeleteFunc(results, doubtful) // from the second attempt on
 		again, failed := e.performOn(ctx, bed, subjects, seed)
 		results, err = append(results, again...), failed
-		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return !slices.ContainsFunc(again, doubtful(s)) })
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool {
+			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && doubtful(r) })
+		})
 		return err == nil && len(subjects) > 0
 	})
 	for i, r := range results {
-		if busy && slices.ContainsFunc(subjects, func(s Subject) bool { return doubtful(s)(r) }) {
+		if busy && doubtful(r) {
 			results[i].Verdict, results[i].Invariant = api.Inconclusive, ""
 			results[i].Why = api.Joined(api.Text{EN: "This machine was too busy for renewals.", ZH: "这台机器太忙，续期可能来不及。"}, r.Why)
 		}
