@@ -244,11 +244,7 @@ func (s *Server) part(page, name string, data any) hub.Message {
 
 func (s *Server) render(page, name, id string, data any) hub.Part {
 	return hub.Part{ID: id, Text: inBoth(func(lang string) template.HTML {
-		var text bytes.Buffer
-		if err := s.pages[page].ExecuteTemplate(&text, name, view{Words: frame.Words{Lang: lang}, Page: page, Data: data}); err != nil {
-			return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
-		}
-		return template.HTML(text.String()) //nolint:gosec // escaped by its own template
+		return frame.Inline(s.pages[page].Lookup(name), view{Words: frame.Words{Lang: lang}, Page: page, Data: data})
 	})}
 }
 

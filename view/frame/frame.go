@@ -6,6 +6,7 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+	"strings"
 
 	"oversell/api"
 )
@@ -21,6 +22,15 @@ func (w Words) T(en, zh string) string { return w.In(api.Text{EN: en, ZH: zh}) }
 
 // In returns a text in the language.
 func (w Words) In(t api.Text) string { return t.In(w.Lang) }
+
+// Inline returns what a template makes of data, for a page, or its error as a text.
+func Inline(t *template.Template, data any) template.HTML {
+	var text strings.Builder
+	if err := t.Execute(&text, data); err != nil {
+		return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
+	}
+	return template.HTML(text.String()) //nolint:gosec // escaped by its own template
+}
 
 // Style returns the style sheet, for pages that link it.
 func Style() []byte {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"oversell/view/frame"
 )
 
 //go:embed ladder.svg.tmpl
@@ -123,11 +125,7 @@ type drawing struct {
 // Inline returns the picture for a page with the style of package frame, and its text for a screen reader. The id
 // must be unique in that page.
 func (l Ladder) Inline(id string) template.HTML {
-	var svg strings.Builder
-	if err := picture.Execute(&svg, l.draw(id)); err != nil {
-		return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
-	}
-	return template.HTML(svg.String()) //nolint:gosec // escaped by its own template
+	return frame.Inline(picture, l.draw(id))
 }
 
 // Lines returns the picture in words: the clients and their replicas, and each rung with its time.

@@ -75,11 +75,7 @@ type Stage struct {
 
 // SVG returns the picture in a language, en or zh. The id must be unique in its page.
 func (s Stage) SVG(id, lang string) template.HTML {
-	var svg strings.Builder
-	if err := picture.Execute(&svg, drawing{s, frame.Words{Lang: lang}, id}); err != nil {
-		return template.HTML(template.HTMLEscapeString(err.Error())) //nolint:gosec // escaped
-	}
-	return template.HTML(svg.String()) //nolint:gosec // escaped by its own template
+	return frame.Inline(picture, drawing{s, frame.Words{Lang: lang}, id})
 }
 
 // Sentence says what the picture shows.
