@@ -223,9 +223,11 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 		if err := server(t, c.server).Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rigtest.Eventually(t, c.backend+" works again", func() (bool, string) {
-			r := ask(t, http.MethodGet, testLab.Addresses().Target, locking("write", c.backend, "again", 0))
-			return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
-		})
+		for _, replica := range testLab.Addresses().Replicas {
+			rigtest.Eventually(t, c.backend+" works again", func() (bool, string) {
+				r := ask(t, http.MethodGet, replica, locking("write", c.backend, "again", 0))
+				return r.HTTP == http.StatusOK, fmt.Sprintf("%+v", r)
+			})
+		}
 	}
 }

@@ -162,9 +162,10 @@ func (l *lastError) get() error {
 	return nil
 }
 
-// dialFor returns a function that connects the driver. On a new connection, the driver waits for an
-// answer for ten times the usual time-out, more than a minute. Meanwhile it tries no other server,
-// and the session ends. So the connection limits each wait to one session time-out.
+// dialFor returns a function that connects the driver. On a new connection, the driver waits for the answer to its
+// login for almost seven times the session time-out. Meanwhile it tries no other server, and the session ends. A
+// ZooKeeper that has just started leaves some connections without an answer, so the wait must be short enough
+// for another try.
 func dialFor(session time.Duration, config *tls.Config) zk.Dialer {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -173,12 +174,13 @@ func dialFor(session time.Duration, config *tls.Config) zk.Dialer {
 		if err != nil {
 			return nil, err
 		}
+		wait := max(timeout, session/3)
 		if config != nil {
-			if conn, err = handshake(conn, address, config, max(timeout, session/3)); err != nil {
+			if conn, err = handshake(conn, address, config, wait); err != nil {
 				return nil, err
 			}
 		}
-		return deadlineConn{conn, session}, nil
+		return &loginConn{Conn: conn, wait: wait}, nil
 	}
 }
 
@@ -199,19 +201,19 @@ func handshake(conn net.Conn, address string, config *tls.Config, timeout time.D
 	return secure, nil
 }
 
-type deadlineConn struct {
+// loginConn limits the wait for the answer to the first request. The driver calls it from one goroutine after the
+// other.
+type loginConn struct {
 	net.Conn
-	longest time.Duration
+	wait     time.Duration
+	answered bool
 }
 
-func (c deadlineConn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.bound(t)) }
-
-func (c deadlineConn) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bound(t)) }
-
-// bound returns t, or the latest allowed deadline if t is later. Zero means no deadline, and stays.
-func (c deadlineConn) bound(t time.Time) time.Time {
-	if latest := time.Now().Add(c.longest); t.After(latest) {
-		return latest
+// SetReadDeadline sets t, or an earlier deadline for the first answer. The driver removes the deadline after it.
+func (c *loginConn) SetReadDeadline(t time.Time) error {
+	c.answered = c.answered || t.IsZero()
+	if latest := time.Now().Add(c.wait); !c.answered && t.After(latest) {
+		t = latest
 	}
-	return t
+	return c.Conn.SetReadDeadline(t)
 }

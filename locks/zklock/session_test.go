@@ -9,31 +9,57 @@ import (
 	"time"
 )
 
-// TestDeadline checks that a read ends after the session time-out, even if the driver sets a later
-// deadline. An earlier deadline, or no deadline, stays unchanged.
-func TestDeadline(t *testing.T) {
-	for _, test := range []struct{ wanted, got time.Duration }{
-		{time.Minute, 10 * time.Second}, {5 * time.Second, 5 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			here, there := net.Pipe()
-			defer func() { _, _ = here.Close(), there.Close() }()
-			c := deadlineConn{here, 10 * time.Second}
+// TestSilentServer lets the first connection of a session get no answer, as many of those to a ZooKeeper that is
+// about to serve. The session must connect again before it ends, in a third of its time-out. Only the first answer
+// has this limit.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer func() { _, _ = here.Close(), there.Close() }()
+		const wait = 3 * time.Second
+		c := &loginConn{Conn: here, wait: wait}
+		read := func(longest time.Duration) (time.Duration, error) {
 			began := time.Now()
-			if err := c.SetReadDeadline(began.Add(test.wanted)); err != nil {
+			if err := c.SetReadDeadline(began.Add(longest)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
+			_, err := c.Read(make([]byte, 1))
+			return time.Since(began), err
+		}
+		for _, longest := range []time.Duration{time.Second, time.Minute} {
+			if took, err := read(longest); !errors.Is(err, os.ErrDeadlineExceeded) || took != min(longest, wait) {
+				t.Errorf("the first answer, for which the driver waits %v: %v after %v", longest, err, took)
 			}
-			if took := time.Since(began); took != test.got {
-				t.Errorf("gave up after %v, want %v", took, test.got)
-			}
-		})
+		}
+		if err := c.SetReadDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if took, err := read(time.Minute); !errors.Is(err, os.ErrDeadlineExceeded) || took != time.Minute {
+			t.Errorf("a later answer: %v after %v", err, took)
+		}
+	})
+
+	var listen net.ListenConfig
+	silent, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if none := (deadlineConn{longest: time.Second}).bound(time.Time{}); !none.IsZero() {
-		t.Errorf("no deadline became %v", none)
+	defer func() { _ = silent.Close() }()
+	const timeout = 30 * time.Second // as long as soon waits
+	dial := dialFor(timeout, nil)
+	first := true
+	s, err := OpenWith([]string{server()}, timeout, func(network, address string, connect time.Duration) (net.Conn, error) {
+		if first {
+			first, address = false, silent.Addr().String()
+		}
+		return dial(network, address, connect)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer s.Close()
+	soon(t, "the session connects again", func() bool { return s.Alive().Err() == nil })
 }
 
 // TestGrantedTimeout asks for a longer session time-out than the server grants. From the first lock on, holders
