@@ -17,7 +17,7 @@ func TestChaosCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"✗ none: broken, conservation", "3 sold, 2 taken from stock", " 2. B begins a sale.", "the hazard race, which breaks none, as its card says. Repeat it:", "0 findings that the card does not name, 1 that it names",
+		"✗ none: broken, conservation", "3 sold, 2 taken from stock", " 2. B begins a sale.", "the hazard race, which breaks none, as its card says. Repeat it:", "none: 1 plan. Findings that contradict the card: 0; others: 1.",
 		"oversell chaos none --plan 'A sells at read, B sells, A resumes'",
 	} {
 		if !strings.Contains(string(out), want) {

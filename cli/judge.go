@@ -133,6 +133,8 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 			cfg.Replicas = f.replicas
 		})
 	}
+	text, h := f.files.textOutput(out, errOut), f.judge.Lock.Hello
+	_, _ = fmt.Fprintf(text, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	if f.drawn {
 		return f.campaign().run(ctx, start, out, errOut)
 	}
@@ -143,8 +145,6 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.quiet {
 		errOut = io.Discard
 	}
-	text, h := f.files.textOutput(out, errOut), f.judge.Lock.Hello
-	_, _ = fmt.Fprintf(text, "%s %s, %s, on %s\n", h.Library, h.Version, h.Language, strings.Join(h.Backends, ", "))
 	w := newTrialWatcher(text, errOut)
 	v, err := f.judge.Try(ctx, lab, store, w)
 	w.bar.Clear()

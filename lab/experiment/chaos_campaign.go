@@ -54,17 +54,24 @@ func (s *Survey) Contradicted() bool {
 	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries != 0 })
 }
 
-// About says whether the card names the finding.
+// About says whether the card names the finding. A lock on trial has the hello of its program instead.
 func (f Finding) About() api.Text {
-	switch {
-	case f.Named != "" && f.Claim == Breaks:
-		return api.Textf("This is the hazard %s, which breaks %s, as its card says.", "这是危险 %s：卡片说它会破坏 %s。", f.Named, f.Strategy)
-	case f.Named != "" && f.Claim == Protects:
-		return api.Textf("This is the hazard %s. The card of %s does not say that it breaks it.", "这是危险 %s，%s 的卡片没有说会被它破坏。", f.Named, f.Strategy)
-	case f.Named != "":
-		return api.Textf("This is the hazard %s, about which the card of %s says nothing.", "这是危险 %s，%s 的卡片没有说明。", f.Named, f.Strategy)
+	lock, card := api.Text{EN: f.Strategy, ZH: "「" + f.Strategy + "」"}, api.Text{EN: "card", ZH: "卡片"}
+	if f.Adapter != "" {
+		lock, card = api.Text{EN: "the lock", ZH: "这把锁"}, api.Verbatim("hello")
 	}
-	return api.Textf("The card of %s names no such hazard.", "%s 的卡片没有提到这种危险。", f.Strategy)
+	say := func(en, zh string) api.Text {
+		return api.Text{EN: fmt.Sprintf(en, f.Named, lock.EN, card.EN), ZH: fmt.Sprintf(zh, f.Named, lock.ZH, card.ZH)}
+	}
+	switch {
+	case f.Named == "":
+		return say("The %[3]s of %[2]s names no such hazard.", "%[2]s的%[3]s没有提到这种危险。")
+	case f.Claim == Breaks:
+		return say("This is the hazard %s, which breaks %s, as its %s says.", "这是危险 %[1]s：%[3]s说它会破坏%[2]s。")
+	case f.Claim == Protects:
+		return say("This is the hazard %[1]s. The %[3]s of %[2]s does not say that it breaks it.", "这是危险 %[1]s，%[2]s的%[3]s没有说会被它破坏。")
+	}
+	return say("This is the hazard %[1]s, about which the %[3]s of %[2]s says nothing.", "这是危险 %[1]s，%[2]s的%[3]s没有说明。")
 }
 
 // tries limits the repetitions of a plan that has failed once.

@@ -154,6 +154,21 @@ func TestInconclusive(t *testing.T) {
 	}
 }
 
+// TestAbout says where each kind of finding stands on the card, or in the hello of a lock on trial.
+func TestAbout(t *testing.T) {
+	for want, r := range map[string]Drawn{
+		"This is the hazard pause, which breaks zk, as its card says.":                {Named: "pause", Result: Result{Strategy: "zk", Claim: Breaks}},
+		"This is the hazard pause. The card of zk does not say that it breaks it.":    {Named: "pause", Result: Result{Strategy: "zk", Claim: Protects}},
+		"This is the hazard overrun, about which the hello of the lock says nothing.": {Named: "overrun", Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: Silent}},
+		"The hello of the lock names no such hazard.":                                 {Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: Protects}},
+	} {
+		got := Finding{Drawn: r}.About()
+		if got.EN != want || got.ZH == "" || strings.Contains(got.ZH, "%!") {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}
+
 // TestLatestWake measures how long a waiter was not woken. A grant that is recorded before the release says nothing.
 func TestLatestWake(t *testing.T) {
 	at := func(owner string, step api.Step, s time.Duration) history.Event {

@@ -8,6 +8,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
+	"oversell/lab/measure"
 	"oversell/view/terminal"
 )
 
@@ -70,8 +71,11 @@ func SurveySentence(s *experiment.Survey) api.Text {
 			known++
 		}
 	}
-	text := api.Textf("%s: %d plans, %d findings that the card does not name, %d that it names (%d more plans showed them again).",
-		"%s：%d 个计划，卡片没有提到的发现 %d 个，提到的 %d 个（另有 %d 个计划再次显示）。", s.Subject.Name(), s.Plans, news, known, s.Again)
+	text := api.Textf("%[1]s: %[5]s. Findings that contradict the card: %[3]d; others: %[4]d.", "%[1]s：%[2]d 个计划。与卡片矛盾的发现 %[3]d 个，其他 %[4]d 个。",
+		s.Subject.Name(), s.Plans, news, known, measure.Count(s.Plans, "plan", "plans"))
+	if s.Again > 0 {
+		text = api.Joined(text, api.Textf("%[2]s showed the others again.", "另有 %[1]d 个计划再次显示。", s.Again, measure.Count(s.Again, "more plan", "more plans")))
+	}
 	if s.Busy > 0 {
 		text = api.Joined(text, api.Textf("%d more failed while this machine was too busy for renewals, and do not count.",
 			"另有 %d 个计划失败时这台机器太忙，续期可能来不及，因此不算。", s.Busy))
