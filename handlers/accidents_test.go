@@ -51,6 +51,12 @@ func TestBackendStopsInMidRun(t *testing.T) {
 			for _, s := range all {
 				s.check(t)
 			}
+			for _, replica := range labClients(t).Replicas { // each of them, not only the one that has sold
+				rigtest.Eventually(t, "a replica has all servers again", func() (bool, string) {
+					err := replica.Ready(t.Context())
+					return err == nil, fmt.Sprint(err)
+				})
+			}
 		})
 	}
 }
