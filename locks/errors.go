@@ -17,6 +17,9 @@ var (
 	ErrNotHeld = errors.New("lock not held")
 	// ErrLost is the cause with which a Lock's context ends when the lock can no longer be trusted.
 	ErrLost = errors.New("lock lost")
+	// ErrLate is why a lock with renewals is lost if none succeeded in its lease: this process got no processor, or
+	// the backend did not answer.
+	ErrLate = errors.New("no renewal in time")
 )
 
 // WaitEnded is the ErrNotAcquired of a request that has waited for the whole of its wait.

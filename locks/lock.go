@@ -115,15 +115,9 @@ func (h *Lock) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(time.Until(until)):
-			if !h.expired() { // a re-entry has restarted the lease
-				continue
+			if h.checkLease() { // otherwise, a re-entry has restarted the lease
+				return
 			}
-			why := fmt.Errorf("no renewal in time for a lease of %v", h.grant.Lease)
-			if h.grant.NoRenew {
-				why = fmt.Errorf("its lease of %v has ended", h.grant.Lease)
-			}
-			h.MarkLost(why)
-			return
 		case <-renew:
 			next, gone := h.renew(ctx, until)
 			if gone != nil {
@@ -256,10 +250,17 @@ func (h *Lock) Confirm() error {
 	return h.Verify()
 }
 
-func (h *Lock) checkLease() {
-	if h.expired() {
-		h.MarkLost(fmt.Errorf("the lease of %v is over", h.grant.Lease))
+// checkLease marks the lock lost if its lease is over.
+func (h *Lock) checkLease() (over bool) {
+	if !h.expired() {
+		return false
 	}
+	why := fmt.Errorf("%w for a lease of %v", ErrLate, h.grant.Lease)
+	if h.grant.Renew == nil || h.grant.NoRenew {
+		why = fmt.Errorf("its lease of %v has ended", h.grant.Lease)
+	}
+	h.MarkLost(why)
+	return true
 }
 
 // advance returns a function that advances this fence for another Lock with the same fence, or nil.

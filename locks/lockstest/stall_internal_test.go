@@ -2,14 +2,16 @@ package lockstest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"oversell/locks"
 	"oversell/stock"
 )
 
 // TestUnlessStalled checks that a failed check is repeated only if the process stalled during the
-// check, or a backend was unavailable. No check may run more than attempts times.
+// check, a backend was unavailable, or a renewal was late. No check may run more than attempts times.
 func TestUnlessStalled(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, c := range []struct {
@@ -21,6 +23,7 @@ func TestUnlessStalled(t *testing.T) {
 		{"fails on a calm machine", time.Hour, []error{wrong}},
 		{"fails once on one that stood still", 0, []error{wrong, nil}},
 		{"is unavailable at first", time.Hour, []error{stock.ErrUnavailable, nil}},
+		{"renews too late at first", time.Hour, []error{fmt.Errorf("%w: %w", locks.ErrLost, locks.ErrLate), nil}},
 		{"is unavailable each time", time.Hour, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}},
 		{"fails each time", 0, []error{wrong, wrong, wrong}},
 	} {
