@@ -200,6 +200,9 @@ func TestPrimitivesWithoutBackend(t *testing.T) {
 		if err := server(t, c.server).Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		for _, replica := range labClients(t).Replicas { // the outcome of a request that meets the stop is unknown
+			rigtest.Eventually(t, "a replica notices that "+c.server+" is gone", func() (bool, string) { return replica.Ready(t.Context()) != nil, "" })
+		}
 		answers := map[string]<-chan answer{}
 		for _, what := range c.paths {
 			query := "/test/" + what + "?backend=" + c.backend

@@ -30,10 +30,16 @@ func retry[T any](ctx context.Context, s *Session, r locks.Request, try func(beg
 
 // serverDied reports whether err means that a server died and another one may answer soon.
 func (s *Session) serverDied(err error, r locks.Request, began time.Time) bool {
-	var broken *net.OpError // from a write to a server that has just died
-	died := errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &broken) ||
-		s.ensemble && errors.Is(err, zk.ErrNoServer)
+	alone := errors.Is(err, zk.ErrNoServer) && !s.ensemble
+	died := errors.Is(err, zk.ErrConnectionClosed) || unsent(err) && !alone
 	return died && time.Since(began) < min(r.Wait, s.Timeout())
+}
+
+// unsent reports whether err means that the server never had the request: the driver was not connected, or could not
+// write all of it. It returns the error of a write only for the request that it wrote.
+func unsent(err error) bool {
+	var broken *net.OpError
+	return errors.Is(err, zk.ErrNoServer) || errors.As(err, &broken) && broken.Op == "write"
 }
 
 // named translates an error of the driver to an error that callers know, mostly stock.Unavailable.
@@ -86,8 +92,8 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 		defer close(answered)
 		return s.create(ctx, path, data, zk.FlagEphemeral|flags)
 	})
-	// ErrNoServer means that the request was never sent, and ErrClosing that the node ends with the session.
-	if isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoAuth, zk.ErrInvalidACL) {
+	// ErrClosing means that the node ends with the session.
+	if unsent(err) || isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrClosing, zk.ErrNoAuth, zk.ErrInvalidACL) {
 		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oversell/stock"
 )
 
 // TestSilentServer lets the first connection of a session get no answer, as many of those to a ZooKeeper that is
@@ -60,6 +64,41 @@ func TestSilentServer(t *testing.T) {
 	}
 	defer s.Close()
 	soon(t, "the session connects again", func() bool { return s.Alive().Err() == nil })
+}
+
+// breakable is a connection that the server has closed, once broken is set.
+type breakable struct {
+	net.Conn
+	broken *atomic.Bool
+}
+
+func (c breakable) Write(b []byte) (int, error) {
+	if c.broken.Load() {
+		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	}
+	return c.Conn.Write(b)
+}
+
+// TestUnsent breaks the connection at the write of a request. The server never gets the request, so its outcome is
+// known, and it may be repeated.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	const timeout = 10 * time.Second
+	var broken atomic.Bool
+	dial := dialFor(timeout, nil)
+	s, err := OpenWith([]string{server()}, timeout, func(network, address string, connect time.Duration) (net.Conn, error) {
+		conn, err := dial(network, address, connect)
+		return breakable{conn, &broken}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	soon(t, "the session begins", func() bool { return s.Alive().Err() == nil })
+	broken.Store(true)
+	if _, err := Primitives(s).Barrier.Remove(t.Context(), newKey()); !errors.Is(err, stock.ErrUnavailable) || errors.Is(err, errUnknown) {
+		t.Errorf("a request that was not sent: %v, want %v", err, stock.ErrUnavailable)
+	}
 }
 
 // TestGrantedTimeout asks for a longer session time-out than the server grants. From the first lock on, holders
