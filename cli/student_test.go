@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"oversell/lab/backend"
 	"oversell/lab/rig"
@@ -195,6 +196,7 @@ func (l ownLab) twoSessions(t *testing.T) {
 	b.types(t, "begin;", ok)
 	b.types(t, "select * from db_stock where id = 1 for update;", "")
 	rigtest.Eventually(t, "the second session waits", func() (bool, string) {
+		time.Sleep(200 * time.Millisecond) // InnoDB fills the table again only if nobody has read it for 0.1 s
 		waiting, err := backend.MySQLValue(t.Context(), l.addrs.MySQL, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
 		return waiting == "1", fmt.Sprint(waiting, err)
 	})
