@@ -97,7 +97,7 @@ func write[T any](ctx context.Context, s *Session, r locks.Request, call func() 
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	value, err = do(clean, s, call)
-	if unsent(err) || isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoAuth, zk.ErrInvalidACL) {
+	if known(err) {
 		return value, err
 	}
 	return value, fmt.Errorf("%w: %s: %w", errUnknown, r.Key, err)

@@ -42,6 +42,11 @@ func unsent(err error) bool {
 	return errors.Is(err, zk.ErrNoServer) || errors.As(err, &broken) && broken.Op == "write"
 }
 
+// known reports whether the outcome of a write is known: the server has answered it, or never had it.
+func known(err error) bool {
+	return unsent(err) || isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoAuth, zk.ErrInvalidACL)
+}
+
 // named translates an error of the driver to an error that callers know, mostly stock.Unavailable.
 func named(ctx context.Context, r locks.Request, err error) error {
 	if isAny(err, nil, locks.ErrNotAcquired, locks.ErrMismatch, locks.ErrUpgrade, locks.ErrFull, errUnknown, zk.ErrBadVersion) {
@@ -92,8 +97,7 @@ func (s *Session) makeEphemeral(ctx context.Context, path string, data []byte, f
 		defer close(answered)
 		return s.create(ctx, path, data, zk.FlagEphemeral|flags)
 	})
-	// ErrClosing means that the node ends with the session.
-	if unsent(err) || isAny(err, nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrClosing, zk.ErrNoAuth, zk.ErrInvalidACL) {
+	if known(err) || errors.Is(err, zk.ErrClosing) { // then the node ends with the session
 		return made, err
 	}
 	_ = s.giveBack(ctx, func(ctx context.Context) error {
