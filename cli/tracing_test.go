@@ -18,10 +18,23 @@ import (
 	"oversell/lab/rig/rigtest"
 )
 
-// fill waits until the replica has made the tables, and creates the product.
+// notSampled is the header traceparent of a caller that does not sample its request. Without one, a replica traces
+// one request in a hundred.
+const notSampled = "00-11111111111111111111111111111111-b7ad6b7169203331-00"
+
+// unsampled sends requests with this header.
+type unsampled struct{}
+
+func (unsampled) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Traceparent", notSampled)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// fill waits until the replica has made the tables, and creates the product, without a trace.
 func fill(t *testing.T, lab *rig.Rig) {
 	t.Helper()
-	client := api.Client{Base: lab.Addresses().Replicas[0], Token: lab.Addresses().Token, HTTP: http.DefaultClient}
+	client := api.Client{Base: lab.Addresses().Replicas[0], Token: lab.Addresses().Token, HTTP: &http.Client{Transport: unsampled{}}}
 	rigtest.Eventually(t, "the replica has tables", func() (bool, string) {
 		err := client.Call(t.Context(), http.MethodPut, "/stock/1?count=5000&new=true", nil, nil)
 		return err == nil, fmt.Sprint(err)
@@ -113,7 +126,7 @@ func TestTraces(t *testing.T) {
 	fill(t, lab)
 	const id, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	sale := lab.Addresses().Target + "/check/lock?fenced=true&strategy=redis"
-	sell(t, sale, "00-11111111111111111111111111111111-"+caller+"-00") // its caller does not sample it
+	sell(t, sale, notSampled)
 	sell(t, sale+"&hold=250ms", "00-"+id+"-"+caller+"-01")
 	var traces map[string][]span
 	rigtest.Eventually(t, "the span of the request arrives", func() (bool, string) {
