@@ -179,7 +179,6 @@ func parse(name string) *template.Template {
 		"list":     func(items ...any) []any { return items },
 		"add":      func(a, b int) int { return a + b },
 		"markdown": markdown, "inline": inline, "lines": linesOf,
-		"agreement": matrix.Agreement,
 	})
 	t = template.Must(t.ParseFS(pageFiles, "pages/layout.html.tmpl", "pages/"+name+".html.tmpl"))
 	return template.Must(t.ParseFS(matrix.RunTemplates, "run.html.tmpl"))

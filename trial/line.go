@@ -38,7 +38,7 @@ func HazardLine(r experiment.Result, lang string) Line {
 	text := r.Verdict.In(lang) + map[string]api.Text{
 		"agrees":      {EN: ", as the lock claims", ZH: "，与声明一致"},
 		"contradicts": {EN: ", but the lock claims otherwise", ZH: "，与声明不符"},
-	}[matrix.Agreement(r)].In(lang)
+	}[r.Agreement()].In(lang)
 	if cause := matrix.Cause(r, lang); cause != "" {
 		text += api.Text{EN: ": ", ZH: "："}.In(lang) + cause
 	}

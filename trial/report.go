@@ -67,13 +67,15 @@ func (t *Totals) add(s matrix.Summary) {
 	case s.Inconclusive == 0:
 		t.Survived++
 	}
-	switch {
-	case s.Claim == experiment.Silent:
-		t.Unclaimed++
-	case !s.Agrees:
-		t.Contradicted++
-	case s.Inconclusive == 0:
+	switch s.Agreement() {
+	case experiment.Agrees:
 		t.AsClaimed++
+	case experiment.Contradicts:
+		t.Contradicted++
+	default:
+		if s.Claim == experiment.Silent {
+			t.Unclaimed++
+		}
 	}
 	if s.Inconclusive > 0 {
 		t.Inconclusive++
@@ -118,10 +120,10 @@ func (v Report) LoadSentence() string {
 	return words
 }
 
-// Repetitions returns the command that repeats each run that contradicts a claim.
+// Repetitions returns the command that repeats each run that contradicts a claim or is inconclusive.
 func (v Report) Repetitions() (lines []string) {
 	for _, r := range v.Runs {
-		if !r.Agrees() {
+		if r.Agreement() == experiment.Contradicts || r.Verdict == api.Inconclusive {
 			lines = append(lines, "Repeat "+r.Hazard+": "+r.Repeat())
 		}
 	}
@@ -171,12 +173,7 @@ func (v Report) WriteFindings(w io.Writer) {
 			if row.Fenced {
 				name += " with the fence"
 			}
-			switch {
-			case s.Claim != experiment.Silent && s.Agrees:
-				name += " (as the lock claims)"
-			case s.Claim != experiment.Silent:
-				name += " (the lock claims otherwise)"
-			}
+			name += map[string]string{experiment.Agrees: " (as the lock claims)", experiment.Contradicts: " (the lock claims otherwise)"}[s.Agreement()]
 			switch {
 			case ok && s.Failed+s.Inconclusive > 0:
 				_, _ = fmt.Fprintf(w, "- %s %s: %s\n", s.Verdict.Sign(), name, v.sentence(row, hazard, s))

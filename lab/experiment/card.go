@@ -20,6 +20,25 @@ const (
 	Silent   Claim = ""
 )
 
+// Agrees and Contradicts are the values of an agreement that is not open.
+const (
+	Agrees      = "agrees"
+	Contradicts = "contradicts"
+)
+
+// Agreement compares runs with the claim. Protection allows no failed run. A claimed flaw depends on timing, so it may fail
+// to show in one run of twenty. Agreement returns "" without a claim, and if the inconclusive runs may decide.
+func (c Claim) Agreement(runs, failed, inconclusive int) string {
+	confirmed := func(failed int) bool { return c == Protects && failed == 0 || c == Breaks && failed*20 >= runs*19 }
+	switch least, most := confirmed(failed), confirmed(failed+inconclusive); {
+	case c == Silent || least != most:
+		return ""
+	case least:
+		return Agrees
+	}
+	return Contradicts
+}
+
 // Claim returns the claim about the hazard.
 func (c Card) Claim(hazard string) Claim {
 	switch {

@@ -77,20 +77,13 @@ func (r Result) Name() string {
 	return r.Strategy
 }
 
-// Agrees reports whether the result agrees with the claim on the strategy's card (its description).
-func (r Result) Agrees() bool {
-	switch r.Claim {
-	case Protects:
-		return r.Verdict == api.Safe
-	case Breaks:
-		return r.Verdict.Failed()
-	default:
-		return true
-	}
+// Agreement compares the result with the claim on the strategy's card: see Claim.Agreement.
+func (r Result) Agreement() string {
+	number := map[bool]int{true: 1}
+	return r.Claim.Agreement(1, number[r.Verdict.Failed()], number[r.Verdict == api.Inconclusive])
 }
 
-// contradicts reports whether the run shows the contrary of the claim.
-func (r Result) contradicts() bool { return !r.Agrees() && r.Verdict != api.Inconclusive }
+func (r Result) contradicts() bool { return r.Agreement() == Contradicts }
 
 // withLostEvents makes a verdict inconclusive if lost events could have changed it. These are runs
 // without harm, and runs with two holders: a lock whose release is lost seems held.

@@ -84,7 +84,7 @@ func (s Summary) fraction() string {
 func (m Matrix) ClaimedBy(claim func(hazard, strategy string, fenced bool) experiment.Claim) Matrix {
 	m.each(func(r Row, hazard string, s Summary) {
 		s.Claim = claim(hazard, r.Strategy, r.Fenced)
-		s.Agrees = s.agrees()
+		s.Agrees = s.Agreement() != experiment.Contradicts
 		r.Summaries[hazard] = s
 	})
 	return m

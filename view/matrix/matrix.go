@@ -30,8 +30,8 @@ type Summary struct {
 	Verdict      api.Verdict      `json:"verdict"`                // the worst of all runs
 	Failed       int              `json:"failed"`                 // runs in which the hazard did harm
 	Inconclusive int              `json:"inconclusive,omitempty"` // number of runs
-	Agrees       bool             `json:"agrees"`
-	Why          api.Text         `json:"why,omitzero"` // of the first run with the verdict
+	Agrees       bool             `json:"agrees"`                 // no contradiction
+	Why          api.Text         `json:"why,omitzero"`           // of the first run with the verdict
 	Command      string           `json:"command,omitempty"`
 	Seeds        []int64          `json:"seeds,omitempty"`
 }
@@ -78,18 +78,15 @@ func (s Summary) with(result experiment.Result) Summary {
 	if first || slices.Index(order, result.Verdict) > slices.Index(order, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
-	s.Agrees = s.agrees()
-	if s.Claim == experiment.Breaks && s.Failed == 0 {
+	s.Agrees = s.Agreement() != experiment.Contradicts
+	if s.Claim == experiment.Breaks && s.Failed == 0 && s.Inconclusive < s.Runs {
 		s.Verdict = api.NotShown
 	}
 	return s
 }
 
-// agrees compares the runs with the claim. A strategy that claims protection agrees only if no run
-// failed. A claimed flaw depends on timing, so the flaw may fail to show in one run of twenty.
-func (s Summary) agrees() bool {
-	return s.Claim == experiment.Silent || s.Claim == experiment.Protects && s.Failed == 0 || s.Claim == experiment.Breaks && s.Failed*20 >= s.Runs*19
-}
+// Agreement compares the runs with the claim: see Claim.Agreement of package experiment.
+func (s Summary) Agreement() string { return s.Claim.Agreement(s.Runs, s.Failed, s.Inconclusive) }
 
 // MySQLVersions returns one line: the version of MySQL or MariaDB on which most hazards ran, then
 // in brackets each other version with its hazards. It is empty if no result names a version.

@@ -40,6 +40,9 @@ func TestSummaries(t *testing.T) {
 		{"breaks, never seen", results(experiment.Breaks, api.Safe, api.Safe), api.NotShown, false, 0},
 		{"breaks by waste", results(experiment.Breaks, api.Wasteful), api.Wasteful, true, 0},
 		{"protected, one run inconclusive", results(experiment.Protects, api.Safe, api.Inconclusive), api.Inconclusive, true, 1},
+		{"breaks, all inconclusive", results(experiment.Breaks, times(api.Inconclusive, 2)...), api.Inconclusive, true, 2},
+		{"breaks, and the inconclusive run may decide", results(experiment.Breaks, append(times(api.Broken, 10), api.Inconclusive)...), api.Broken, true, 1},
+		{"breaks, never seen, one run inconclusive", results(experiment.Breaks, api.Safe, api.Inconclusive), api.NotShown, false, 1},
 		{"no claim", results(experiment.Silent, api.Broken, api.Safe), api.Broken, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -50,6 +53,9 @@ func TestSummaries(t *testing.T) {
 			}
 			if s.Why.EN != string(s.Verdict) && s.Verdict != api.NotShown {
 				t.Errorf("%s is explained by %q", s.Verdict, s.Why.EN)
+			}
+			if one := test.results[0]; len(test.results) == test.inconclusive && s.Agreement() != one.Agreement() {
+				t.Errorf("%q of all runs, and %q of one", s.Agreement(), one.Agreement())
 			}
 			if (len(m.Contradictions("en")) > 0) == test.agrees {
 				t.Errorf("contradictions: %q", m.Contradictions("en"))

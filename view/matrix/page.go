@@ -120,7 +120,7 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, 
 
 func (m Matrix) summary() api.Text {
 	counts := map[string]int{}
-	m.each(func(_ Row, _ string, s Summary) { counts[s.agreement()]++ })
+	m.each(func(_ Row, _ string, s Summary) { counts[s.Agreement()]++ })
 	return api.Textf("%d verdicts agree with the cards, %d contradict them, and %d do neither.", "%d 个判定与卡片一致，%d 个与卡片不符，%d 个两者都不是。",
 		counts["agrees"], counts["contradicts"], counts[""])
 }
@@ -131,7 +131,7 @@ func (m Matrix) chapter(hazard string, results []experiment.Result, lang string)
 	c.Hazard = hazard
 	for _, r := range m.Rows {
 		for _, result := range r.shown(hazard, results) {
-			c.Sections = append(c.Sections, section{RunOf(result, lang, anchorOf(result)), result, Agreement(result) == "contradicts"})
+			c.Sections = append(c.Sections, section{RunOf(result, lang, anchorOf(result)), result, result.Agreement() == experiment.Contradicts})
 		}
 	}
 	return c
@@ -163,7 +163,7 @@ func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Resul
 func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
 	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
-		if i == typical || !result.Agrees() {
+		if i == typical || result.Agreement() == experiment.Contradicts {
 			shown = append(shown, result)
 		}
 	}
@@ -176,8 +176,8 @@ func (r Row) link(hazard string, results []experiment.Result, lang string) link 
 		return link{}
 	}
 	s := r.Summaries[hazard]
-	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + s.Verdict.In(lang), Class: s.Verdict.Class() + " " + s.agreement()}
-	l.Sign = map[string]string{"agrees": "=", "contradicts": "≠"}[s.agreement()]
+	l := link{ID: anchorOf(runs[i]), Text: s.Verdict.Sign() + " " + s.Verdict.In(lang), Class: s.Verdict.Class() + " " + s.Agreement()}
+	l.Sign = map[string]string{"agrees": "=", "contradicts": "≠"}[s.Agreement()]
 	l.Says = fmt.Sprintf("%s, %s: %s", r.name(), hazard, s.Verdict.In(lang)) + s.comparison().In(lang)
 	if s.Runs > 1 {
 		l.Says += api.Textf(", %d of %d runs failed", "，%[2]d 次运行中有 %[1]d 次失败", s.Failed, s.Runs).In(lang)

@@ -41,7 +41,7 @@ func (m Matrix) printLines(w io.Writer, screen terminal.Screen, lang string) {
 func (s Summary) comparison() api.Text {
 	return map[string]api.Text{
 		"agrees": {EN: ", as its card claims", ZH: "，与卡片一致"}, "contradicts": {EN: ", but its card claims otherwise", ZH: "，与卡片不符"},
-	}[s.agreement()]
+	}[s.Agreement()]
 }
 
 func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) {
@@ -78,7 +78,7 @@ func (s Summary) cell(ok bool) terminal.Cell {
 		return terminal.Cell{}
 	}
 	sign := s.Verdict.Sign()
-	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.agreement()]}
+	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.Agreement()]}
 }
 
 // WriteEventLog writes a run's events as its ladder shows them, or figures instead of thousands of events.

@@ -34,29 +34,13 @@ func wordsOf(v api.Verdict) verdictWords {
 	return verdictWords{verdict: v, sentence: "%[1]s: " + string(v), zh: "%[1]s：" + string(v)}
 }
 
-// Agreement returns "agrees" or "contradicts", or "" without a claim or with an inconclusive verdict.
-func Agreement(r experiment.Result) string { return agreement(r.Claim, r.Verdict, r.Agrees()) }
-
-func (s Summary) agreement() string { return agreement(s.Claim, s.Verdict, s.Agrees) }
-
-func agreement(claim experiment.Claim, verdict api.Verdict, agrees bool) string {
-	switch {
-	case claim == experiment.Silent || verdict == api.Inconclusive:
-		return ""
-	case agrees:
-		return "agrees"
-	default:
-		return "contradicts"
-	}
-}
-
 // Sentence describes the verdict of a run, and says whether the strategy's card agrees.
 func Sentence(r experiment.Result) api.Text {
 	words, broken := wordsOf(r.Verdict), invariant(r.Invariant)
 	s := api.Textf(words.sentence, words.zh, r.Name(), broken.EN, broken.ZH)
 	more := map[string]api.Text{
 		"agrees": {EN: "The card claims the same.", ZH: "与卡片一致。"}, "contradicts": {EN: "The card claims otherwise.", ZH: "与卡片不符。"},
-	}[Agreement(r)]
+	}[r.Agreement()]
 	if r.Claim == experiment.Silent {
 		more = api.Text{EN: "The card claims nothing about this hazard.", ZH: "卡片没有提到这种故障。"}
 	}

@@ -88,5 +88,5 @@ func WriteHazards(w io.Writer) error {
 // is empty for a summary without runs.
 func (s Summary) markdown() string {
 	words := s.words("en")
-	return map[string]string{"": words, "agrees": "**" + words + "**", "contradicts": "**" + words + " ≠**"}[s.agreement()]
+	return map[string]string{"": words, "agrees": "**" + words + "**", "contradicts": "**" + words + " ≠**"}[s.Agreement()]
 }
