@@ -15,12 +15,14 @@ import (
 const longLook = 22 * time.Second
 
 func expiry(t *trial) {
-	others, key := t.participants(2, t.Workers.Lease), t.newKey()
-	paused := t.alone()
+	other, key := t.participant(1, t.Workers.Lease), t.newKey()
+	// Two new processes, which may count their tokens from the same number.
+	paused, next := t.alone(), t.alone()
 	defer paused.worker.Kill()
+	defer next.worker.Kill()
 	h := paused.acquire("acquire", t.short(key, "paused-holder"))
 	must("pause the holder", paused.worker.Pause())
-	successor := others[0].acquire("acquire after the lease of a paused holder", t.long(key, "successor", t.Lease+t.Timeout))
+	successor := next.acquire("acquire after the lease of a paused holder", t.long(key, "successor", t.Lease+t.Timeout))
 	must("resume the holder", paused.worker.Resume())
 	mustBe("verify the lost lock, at once", h.verify(), locks.ErrLost)
 	mustBe("the cause with which the context of the lost lock ends", h.lost(t.Timeout), locks.ErrLost)
@@ -28,7 +30,7 @@ func expiry(t *trial) {
 		return // this release may free the successor's lock, or the holder may still have its lock
 	}
 	t.mustBeRefused("release the lost lock", h.release())
-	others[1].mustNotAcquire("after the release of the lost lock", key, "contender")
+	other.mustNotAcquire("after the release of the lost lock", key, "contender")
 	must("verify the successor's lock", successor.verify())
 	successor.mustRelease()
 }
@@ -48,16 +50,24 @@ func noExpiry(t *trial) {
 	r := t.short(key, "holder")
 	r.Lease = t.Lease // a strategy without leases must ignore this lease
 	h := mine.acquire("acquire", r)
-	t.mustStayHeld(h, other, key, 2*t.Lease)
+	t.mustStayHeld(other, t.look(2*t.Lease), h)
 	h.mustRelease()
 }
 
+// renewal kills a second holder, after many renewals. A renewal may give a lease in another unit, or add one to the rest.
 func renewal(t *trial) {
 	mine, other, key := t.shortPair()
-	h := mine.acquire("acquire", t.short(key, "holder"))
-	t.mustStayHeld(h, other, key, 3*t.Lease+t.Lease/3)
+	h, killed := mine.acquire("acquire", t.short(key, "holder")), t.alone()
+	defer killed.worker.Kill()
+	killed.mustFindFree(t.newKey(), "first") // the first request of a program may be slow, and its lease short then
+	dead := killed.acquire("acquire another key", t.short(t.newKey(), "killed"))
+	t.mustStayHeld(other, t.look(3*t.Lease+t.Lease/3), h, dead)
 	h.mustRelease()
 	other.mustFindFreeNow(key, "contender")
+	killed.worker.Kill()
+	if !t.Card.BrokenBy(api.Crash) {
+		other.acquire("acquire after the lease of a holder that had renewed it, and was killed", t.long(dead.key, "next", t.Lease+t.Timeout)).mustRelease()
+	}
 }
 
 // leaseLength counts from before the request, when no lease can have begun. So a grant to another request before
@@ -126,10 +136,15 @@ func sameProcess(t *trial) {
 	other.mustFindFreeNow(key, "last")
 }
 
-func (t *trial) mustStayHeld(h heldLock, other participant, key string, period time.Duration) {
+// look returns how long a lock is watched.
+func (t *trial) look(period time.Duration) time.Duration {
 	if t.Card.Family == "adapter" {
-		period = longLook
+		return longLook
 	}
+	return period
+}
+
+func (t *trial) mustStayHeld(other participant, period time.Duration, held ...heldLock) {
 	interval := time.Tick(t.Lease / 4)
 	for began := time.Now(); time.Since(began) < period; {
 		select {
@@ -137,11 +152,15 @@ func (t *trial) mustStayHeld(h heldLock, other participant, key string, period t
 		case <-t.ctx.Done():
 			must("hold the lock", context.Cause(t.ctx))
 		}
-		when := fmt.Sprintf("%v after the grant", time.Since(began).Round(time.Millisecond))
-		must("verify the lock "+when, h.verify())
-		other.mustNotAcquire(when, key, "contender")
+		for _, h := range held {
+			when := fmt.Sprintf("%s; %v later", h.what, time.Since(began).Round(time.Millisecond))
+			must(when+", verify the lock", h.verify())
+			other.mustNotAcquire(when, h.key, "contender")
+		}
 	}
-	must("verify the lock at the end", h.verify())
+	for _, h := range held {
+		must(h.what+"; verify the lock at the end", h.verify())
+	}
 }
 
 func noRenewal(t *trial) {

@@ -118,7 +118,7 @@ func leaseChecks() []Check {
 		Name: "unnoticed-expiry", Says: "a lock expires with its lease, and its holder does not notice",
 		applies: func(c api.Card) bool { return c.Unchecked && !c.Renews }, yes: unnoticedExpiry,
 	}, {
-		Name: "renewal", Says: "the lease is renewed while its holder works", Denies: "a lock expires with its first lease",
+		Name: "renewal", Says: "the lease is renewed while its holder works, and ends if its process is killed then", Denies: "a lock expires with its first lease",
 		applies: func(c api.Card) bool { return leased(c) || c.Renews && c.Unchecked }, claims: func(c api.Card) bool { return c.Renews }, yes: renewal, no: noRenewal,
 	}, {
 		Name: "lease-length", Says: "leases of 900 and 1,500 ms are not cut",
@@ -137,6 +137,9 @@ func leaseChecks() []Check {
 	}, {
 		Name: "renewal-end", Says: "a release ends the renewal, so a later holder that dies is not renewed",
 		applies: func(c api.Card) bool { return sharedLocker(c) && c.Renews && c.LeasePerRequest }, yes: renewalEnd,
+	}, {
+		Name: "reuse", Says: "after a lock was lost, ended late, or was not acquired, its process can acquire and keep the same key",
+		applies: sharedLocker, yes: reuse,
 	}, {
 		Name: "loss-notice", Says: "the context of a lost lock ends",
 		applies: leased, yes: lossNotice,

@@ -25,6 +25,9 @@ const (
 	neverRenews         flaw = "never-renews"
 	renewsAnyway        flaw = "renews-anyway"
 	hidesTheLoss        flaw = "hides-the-loss"
+	growsLease          flaw = "grows-lease"    // each renewal adds a lease to the rest
+	keepsWatchdog       flaw = "keeps-watchdog" // after a failed renewal, its key is never renewed again in the process
+	sameTokens          flaw = "same-tokens"    // in each process: tokens are numbers counted from 1
 	cutsLease           flaw = "cuts-lease"     // to whole seconds
 	confusesNames       flaw = "confuses-names" // ignores the case of keys
 	oneKey              flaw = "one-key"        // has one lock for all keys

@@ -38,6 +38,7 @@ type Args struct {
 	Fence      int64 // of a fenced write
 	Force      bool  // ignore another holder of the key
 	Forget     bool  // delete the fence of the key as well
+	Grow       bool  // add the lease to what is left of it
 }
 
 // Result is the server's answer.
@@ -64,7 +65,11 @@ func (s *Server) Renew(a Args, got *Result) error {
 	return s.do(func() {
 		g := s.grants[a.Key]
 		if got.OK = g.token == a.Token && time.Now().Before(g.until); got.OK {
-			s.grants[a.Key] = grant{a.Token, time.Now().Add(a.Lease)}
+			from := time.Now()
+			if a.Grow {
+				from = g.until
+			}
+			s.grants[a.Key] = grant{a.Token, from.Add(a.Lease)}
 		}
 	})
 }

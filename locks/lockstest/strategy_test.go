@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/rpc"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oversell/api"
@@ -19,6 +21,8 @@ type serverLock struct {
 	server  *rpc.Client
 	flaw    flaw
 	zombies sync.Map // the keys that have a zombie waiter
+	failed  sync.Map // the keys that were not renewed once
+	tokens  atomic.Int64
 }
 
 // strategy sells the stock of the test's Server under a lock, as locks.Guard sells the stock in
@@ -70,6 +74,10 @@ func (l *serverLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 	switch l.flaw {
 	case neverExpires:
 		a.Lease = time.Hour
+	case growsLease:
+		a.Grow = true
+	case sameTokens:
+		a.Token = strconv.FormatInt(l.tokens.Add(1), 10)
 	case cutsLease:
 		a.Lease = max(a.Lease.Truncate(time.Second), time.Millisecond)
 	case confusesNames:
@@ -136,7 +144,13 @@ func (l *serverLock) lock(ctx context.Context, r locks.Request, a Args, got Resu
 	g := locks.Grant{
 		Key: r.Key, Owner: r.Owner, Asked: asked, Lease: a.Lease, NoRenew: r.NoRenew && l.flaw != renewsAnyway, Fence: got.Fence,
 		Renew: func(context.Context) error {
+			if _, stuck := l.failed.Load(a.Key); stuck {
+				return nil
+			}
 			err := l.own("Renew", a)
+			if l.flaw == keepsWatchdog && errors.Is(err, locks.ErrNotHeld) {
+				l.failed.Store(a.Key, true)
+			}
 			if l.flaw == hidesTheLoss && errors.Is(err, locks.ErrNotHeld) {
 				return nil
 			}

@@ -169,6 +169,8 @@ type heldLock struct {
 	call  *call
 	fence int64
 	took  time.Duration // from the request to its answer
+	key   string
+	what  string // the words of its acquire
 }
 
 func (p participant) begin(r locks.Request) *call {
@@ -178,6 +180,7 @@ func (p participant) begin(r locks.Request) *call {
 func (p participant) acquire(what string, r locks.Request) heldLock {
 	h, err := p.tryAcquire(r)
 	must(what, err)
+	h.what = what
 	return h
 }
 
@@ -200,7 +203,7 @@ func (p participant) tryAcquire(r locks.Request) (h heldLock, err error) {
 func (p participant) try(r locks.Request) (heldLock, error) {
 	c := p.begin(r)
 	answer := p.await(c)
-	return heldLock{p, c, answer.Fence, answer.Took}, answer.err()
+	return heldLock{participant: p, call: c, fence: answer.Fence, took: answer.Took, key: r.Key}, answer.err()
 }
 
 // mustFindFree acquires the key within Timeout, and releases it. A lock that an earlier request
