@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/lab/measure"
 	"oversell/lab/ratio"
@@ -82,7 +83,7 @@ func (s side) subject(ownLab bool) ratio.Subject {
 			return round, err
 		}
 		result := all[0].Result
-		if result.Errors > 0 {
+		if result.Errors > 0 || result.Verdict == api.Inconclusive {
 			return round, fmt.Errorf("the rates cannot be compared: %s", result.Sentence.EN)
 		}
 		round = ratio.Round{Rate: measure.Ratio(float64(result.Sold), result.DurationS), P99MS: result.P99MS, Load: result.Load}

@@ -58,6 +58,7 @@ Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
   1    a strategy whose card claims safety lost an update, a request failed, a lock was left
        behind by --rolling-restart, the load took too much of the cores of its own lab,
+       a run is inconclusive, such as one that sold less than half of what it could,
        or a run or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
@@ -284,11 +285,14 @@ func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 // verdict returns an error with all reasons for exit status 1 (see runLong), or nil. The load counts only in its own
 // lab, where it uses the cores of the servers.
 func (f *runFlags) verdict(measurements []comparison.Measurement, failed error) error {
-	var broken, withErrors, left, loaded []string
+	var broken, inconclusive, withErrors, left, loaded []string
 	for _, t := range measurements {
 		r := t.Result
 		if r.Safe && r.Verdict == api.Broken {
 			broken = append(broken, r.Strategy)
+		}
+		if r.Verdict == api.Inconclusive {
+			inconclusive = append(inconclusive, r.Strategy)
 		}
 		if r.Errors > 0 {
 			withErrors = append(withErrors, fmt.Sprintf("%s (%d)", r.Strategy, r.Errors))
@@ -305,6 +309,7 @@ func (f *runFlags) verdict(measurements []comparison.Measurement, failed error) 
 		strategies []string
 	}{
 		{"these strategies lost updates, although their cards claim that they lose none", broken},
+		{"these runs are inconclusive", inconclusive},
 		{"requests failed", withErrors},
 		{"these strategies could not sell within 1 s after the last restart, so a lock was left behind", left},
 		{"the load took too much of the cores (use fewer clients, or another machine for the load), so these rates are partly its own", loaded},

@@ -93,7 +93,7 @@ func read(t *testing.T, path string) string {
 func TestRun(t *testing.T) {
 	binary := built()
 	tests := map[string]func(*testing.T, string){
-		"compares": runCompares, "sells out": runSellsOut, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
+		"compares": runCompares, "sells out": runSellsOut, "nothing to sell": runNothingToSell, "JSON on stdout": runJSONOnStdout, "time-outs": runTimesOut,
 		"refused": runRefused, "unwritable": runUnwritable,
 		"open loop": runOpenLoop, "open loop, interrupted": runOpenLoopInterrupted,
 		"interrupted": runInterrupted, "interrupted twice": runInterruptedTwice,
@@ -152,6 +152,13 @@ func runSellsOut(t *testing.T, binary string) {
 	}
 }
 
+func runNothingToSell(t *testing.T, binary string) {
+	r := runProgram(t, binary, "for-update", "--target", testLab.Addresses().Target, "--clients", "2", "--loops", "5", "--stock", "0")
+	if r.status != 1 || !strings.HasPrefix(r.out, "? for-update  inconclusive: nothing to sell: the stock was 0\n") || !strings.Contains(r.err, "these runs are inconclusive: for-update") {
+		t.Errorf("status %d\n%s%s", r.status, r.out, r.err)
+	}
+}
+
 func runJSONOnStdout(t *testing.T, binary string) {
 	r := runProgram(t, binary, "version", "--target", testLab.Addresses().Target, "--clients", "2", "--loops", "3", "--json", "-")
 	if all := rows(t, r.out); r.status != 0 || len(all) != 1 || all[0].Sold != 6 {
@@ -165,10 +172,10 @@ func runJSONOnStdout(t *testing.T, binary string) {
 func runTimesOut(t *testing.T, binary string) {
 	r := runProgram(t, binary, "redis", "--target", testLab.Addresses().Target, "--clients", "10", "--loops", "2", "--hold", "200ms", "--wait", "10ms", "--json", "-")
 	all := rows(t, r.out)
-	if r.status != 1 || len(all) != 1 || all[0].NotAcquired == 0 || all[0].Errors != all[0].NotAcquired || all[0].Verdict != "holds" {
+	if r.status != 1 || len(all) != 1 || all[0].NotAcquired == 0 || all[0].Errors != all[0].NotAcquired || all[0].Verdict != "inconclusive" {
 		t.Errorf("status %d, %+v", r.status, all)
 	}
-	if !strings.Contains(r.err, "did not acquire the lock in time") || !strings.Contains(r.err, "requests failed: redis (") {
+	if !strings.Contains(r.err, "? redis  inconclusive: ") || !strings.Contains(r.err, " of 20 requests did not acquire the lock in time") || !strings.Contains(r.err, "requests failed: redis (") {
 		t.Errorf("stderr: %s", r.err)
 	}
 }

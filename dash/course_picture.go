@@ -93,7 +93,7 @@ func played(c course.Command) func(lang string) ladder.Ladder {
 func sales(runs []measure.Result) (all []sale) {
 	most, fastest := 1, 1e-9
 	for _, r := range runs {
-		most, fastest = max(most, r.Sold), max(fastest, r.ThroughputPerS)
+		most, fastest = max(most, r.Sold), max(fastest, r.Rate())
 	}
 	wide := func(n int) string { return fmt.Sprintf("%.1f%%", 100*float64(max(0, n))/float64(most)) }
 	for _, r := range runs {
@@ -105,8 +105,8 @@ func sales(runs []measure.Result) (all []sale) {
 		if lost := r.Sold - taken; lost > 0 {
 			s.Lost, s.Gap = terminal.Number(lost), wide(lost)
 		}
-		if len(runs) > 1 {
-			s.Fast = fmt.Sprintf("%.1f%%", 100*r.ThroughputPerS/fastest)
+		if len(runs) > 1 && !r.ErrorsOnly() {
+			s.Fast = fmt.Sprintf("%.1f%%", 100*r.Rate()/fastest)
 		}
 		all = append(all, s)
 	}

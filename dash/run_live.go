@@ -229,7 +229,7 @@ func (l *live) follow(kind string, data []byte) {
 func (w *watch) End(result measure.Result) {
 	r := w.runs
 	r.s.hub.Send("run", func() []hub.Message {
-		w.now.Ended = &ended{result.Class(), report.Headline(result), result.ThroughputPerS, result.P99MS}
+		w.now.Ended = &ended{result.Class(), report.Headline(result), result.Rate(), result.P99MS}
 		w.live.ended++
 		r.next++
 		r.results = append(r.results, kept{ID: r.next, Result: result})

@@ -38,11 +38,11 @@ type resultsView struct {
 func (r *runs) table() resultsView {
 	best, most := 1e-9, 1
 	for _, k := range r.results {
-		best, most = max(best, k.Result.ThroughputPerS), max(most, k.Result.LostUpdates)
+		best, most = max(best, k.Result.Rate()), max(most, k.Result.LostUpdates)
 	}
 	v := resultsView{Error: r.live.Error}
 	for _, k := range slices.Backward(r.results) {
-		v.Rows = append(v.Rows, row{k, 100 * k.Result.ThroughputPerS / best, 100 * max(0, float64(k.Result.LostUpdates)) / float64(most)})
+		v.Rows = append(v.Rows, row{k, 100 * k.Result.Rate() / best, 100 * max(0, float64(k.Result.LostUpdates)) / float64(most)})
 	}
 	var last []measure.Result
 	for _, k := range r.results[max(0, len(r.results)-r.live.ended):] {

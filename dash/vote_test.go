@@ -39,8 +39,8 @@ func TestVote(t *testing.T) {
 	accessible(t, phones[0], axe(t), "a vote")
 	pictures(t, phones[0], "vote")
 	do(t, phones[0], chromedp.Reload(), chromedp.WaitReady("#option-2:checked", chromedp.ByQuery))
-	do(t, projector, press("#question-0-1"), press(`#part-question-0 .go`), reads(`#part-question-0 .said`, "The class was right"),
-		reads(`#part-question-0`, "1 of 3 said this."), reads(`#part-question-0 .tally dd:nth-of-type(1)`, "1"), reads(`#part-question-0 .tally dd:nth-of-type(2)`, "2"))
+	do(t, projector, press("#question-0-1"), press(`#part-question-0 .go`), reads(`#part-question-0 .said.alarm`, "At least half of the class was wrong."),
+		reads(`#part-question-0`, "1 of 3 were right."), reads(`#part-question-0 .tally dd:nth-of-type(1)`, "1"), reads(`#part-question-0 .tally dd:nth-of-type(2)`, "2"))
 	do(t, phones[0], reads(`#part-question .choice.own`, "no update is lost"), reads(`#mine`, "You were right in 0 of 1."))
 	do(t, phones[1], reads(`#part-question`, "3 人中有 1 人答对"), reads(`#mine`, "你答对了 1 / 1 题"))
 	accessible(t, phones[0], axe(t), "a result of a vote")
@@ -89,7 +89,7 @@ func TestThirtyPhones(t *testing.T) {
 	}
 	if !until(t, func() bool {
 		_, body := send(t, http.MethodGet, viewers.URL+lesson, "", nil)
-		return strings.Contains(body, "20 of 30 said this.")
+		return strings.Contains(body, "20 of 30 were right.") && strings.Contains(body, "The class was right:")
 	}) {
 		t.Error("the result does not show the votes")
 	}

@@ -111,10 +111,13 @@ func (v Report) LoadSentence() string {
 		return ""
 	}
 	lock := v.Load[0]
-	words := fmt.Sprintf("%d clients: %s; %.0f requests a second, 99%% within %.0f ms",
-		lock.Clients, report.Headline(lock).EN, lock.ThroughputPerS, lock.P99MS)
-	if len(v.Load) > 1 && v.Load[1].ThroughputPerS > 0 {
-		ratio := lock.ThroughputPerS / v.Load[1].ThroughputPerS
+	words := fmt.Sprintf("%d clients: %s", lock.Clients, report.Headline(lock).EN)
+	if lock.ErrorsOnly() {
+		return words
+	}
+	words += fmt.Sprintf("; %.0f requests a second, 99%% within %.0f ms", lock.ThroughputPerS, lock.P99MS)
+	if len(v.Load) > 1 && v.Load[1].Rate() > 0 {
+		ratio := lock.ThroughputPerS / v.Load[1].Rate()
 		words += fmt.Sprintf("; %.2f of the requests of %s in the same lab", ratio, yardstick)
 	}
 	return words

@@ -99,7 +99,7 @@ function verdicts() {
       for (const part of ['name', 'says', 'soft', 'chart']) button.appendChild(document.createElement('span')).className = part;
     }
     const last = s?.points.at(-1), lost = lostAt(last);
-    const texts = s?.ended ? [`${signs[s.ended.class]} ${name}`, T(s.ended.headline.en, s.ended.headline.zh), T(`${number(s.ended.rate)} requests/s, p99 ${number(s.ended.p99)} ms`, `每秒 ${number(s.ended.rate)} 个请求，p99 ${number(s.ended.p99)} 毫秒`)]
+    const texts = s?.ended ? [`${signs[s.ended.class]} ${name}`, T(s.ended.headline.en, s.ended.headline.zh), !s.ended.rate ? '' : T(`${number(s.ended.rate)} requests/s, p99 ${number(s.ended.p99)} ms`, `每秒 ${number(s.ended.rate)} 个请求，p99 ${number(s.ended.p99)} 毫秒`)]
       : [s ? `… ${name}` : name, lost > 0 ? T(`${number(lost)} updates lost so far`, `已丢失 ${number(lost)} 次更新`) : '', last ? `${number(last.done)} / ${number(s.total)}` : ''];
     texts.forEach((text, j) => { if (button.children[j].textContent !== text) button.children[j].textContent = text; });
     button.className = s?.ended?.class ?? (lost > 0 ? 'broken' : '');

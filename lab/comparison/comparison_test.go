@@ -307,7 +307,7 @@ func TestBackendDownShowsInTheTrial(t *testing.T) {
 		t.Fatalf("%d measurements, %v", len(measurements), err)
 	}
 	r := measurements[1].Result
-	if r.Errors != 20 || r.Sold != 0 || r.Verdict != api.Holds || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
+	if r.Errors != 20 || r.Sold != 0 || r.Verdict != api.Inconclusive || r.Cause.EN != "redis is unavailable: 20 of 20 requests" || !strings.Contains(r.Sentence.EN, "because redis was unavailable (dial tcp: connection refused)") {
 		t.Errorf("redis: %+v", r)
 	}
 	if measurements[2].Result.Errors != 0 {

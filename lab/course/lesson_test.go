@@ -2,6 +2,7 @@ package course
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,7 +18,10 @@ import (
 
 	"github.com/expr-lang/expr"
 
+	"oversell/api"
 	"oversell/docs"
+	"oversell/lab/experiment"
+	"oversell/lab/measure"
 )
 
 const sample = `# 1. Sample
@@ -219,6 +223,16 @@ func TestRight(t *testing.T) {
 		right, err := r.Right(test.options, Cards{})
 		if right != test.right || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%v: %d, %v", test.options, right, err)
+		}
+	}
+	answer := r.requests[0]
+	for want, results := range map[string]*Results{
+		"too little was sold": {Runs: []measure.Result{{Verdict: api.Inconclusive, Sentence: api.Verbatim("too little was sold")}}},
+		"lost events":         {Verdicts: []Sentence{{Text: api.Verbatim("lost events"), Experiment: &experiment.Result{Verdict: api.Inconclusive}}}},
+		"redis is down":       {requests: []*request{answer, {answer: map[string]any{"outcome": "unavailable", "detail": "redis is down"}}}},
+	} {
+		if right, err := results.Right(options(`true`), Cards{}); right != 0 || !errors.As(err, &Inconclusive{}) || err.Error() != want {
+			t.Errorf("inconclusive: option %d is right, %v, want %q", right, err, want)
 		}
 	}
 	if len(r.Verdicts) != 3 || r.Verdicts[0].EN != "E" || r.Verdicts[1].Class != "broken" || r.Verdicts[2].Class != "holds" || r.Verdicts[2].EN != "redis --fenced, pause: safe. w" {

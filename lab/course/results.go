@@ -128,9 +128,37 @@ func (r *Results) names(cards Cards) map[string]any {
 	}
 }
 
+// Inconclusive is the error of results that do not say which option is right, such as those of a server that is down.
+type Inconclusive struct{ api.Text }
+
+func (i Inconclusive) Error() string { return i.EN }
+
+// inconclusive returns nil, or why a condition that is true says nothing.
+func (r *Results) inconclusive() error {
+	for _, run := range r.Runs {
+		if run.Verdict == api.Inconclusive {
+			return Inconclusive{run.Sentence}
+		}
+	}
+	for _, v := range r.Verdicts {
+		if v.Experiment != nil && v.Experiment.Verdict == api.Inconclusive {
+			return Inconclusive{v.Text}
+		}
+	}
+	for _, answer := range r.Answers() {
+		if answer["outcome"] == string(api.Unavailable) {
+			return Inconclusive{api.Verbatim(fmt.Sprint(answer["detail"]))}
+		}
+	}
+	return nil
+}
+
 // Right returns the number of the option whose condition is true, from 1. It returns an error unless
-// the condition of exactly one option is true.
+// the condition of exactly one option is true, and Inconclusive if the results prove nothing.
 func (r *Results) Right(options []Option, cards Cards) (right int, err error) {
+	if err := r.inconclusive(); err != nil && len(options) > 0 {
+		return 0, err
+	}
 	for i, o := range options {
 		is, err := evaluate(o.Condition, r.names(cards))
 		if err != nil {

@@ -51,9 +51,9 @@ func knee(points []Point) *Knee {
 	for i := range len(points) - 1 {
 		here, next := points[i], points[i+1]
 		clients := Ratio(float64(next.Clients), float64(here.Clients)) - 1
-		throughput := Ratio(next.ThroughputPerS, here.ThroughputPerS) - 1
+		throughput := Ratio(next.Rate(), here.Rate()) - 1
 		if throughput < clients/2 {
-			return &Knee{here.Clients, here.ThroughputPerS, kneeRule}
+			return &Knee{here.Clients, here.Rate(), kneeRule}
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (c Curve) Verdict() api.Verdict {
 func (c Curve) Peak() int {
 	at := 0
 	for i, p := range c.Points {
-		if p.ThroughputPerS > c.Points[at].ThroughputPerS {
+		if p.Rate() > c.Points[at].Rate() {
 			at = i
 		}
 	}

@@ -14,7 +14,8 @@ type Result struct {
 	Alone    bool        `json:"alone,omitempty"`   // the claim is only for one replica, which served all requests
 	Overrun  bool        `json:"overrun,omitempty"` // the work was longer than the lease, which the card names as a flaw
 	Verdict  api.Verdict `json:"verdict"`
-	Partial  bool        `json:"partial"` // the run was stopped before its end
+	Cause    api.Text    `json:"cause,omitzero"` // why too little was sold to prove anything: then no update lost is inconclusive
+	Partial  bool        `json:"partial"`        // the run was stopped before its end
 
 	Clients   int     `json:"clients"`
 	Loops     int     `json:"loops"`

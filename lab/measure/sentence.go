@@ -49,6 +49,8 @@ func Notes(r Result) (all []api.Text) {
 		say("The work took longer than the lease: its card says that this breaks it (overrun).", "业务时间超过了租期：它的卡片说过会被这样打破（overrun）。")
 	case r.Verdict == api.Broken && r.Safe:
 		say("Its card claims that it loses no update: this run contradicts the card.", "它的卡片声明不会丢失更新：这次运行与卡片不符。")
+	case r.Verdict == api.Holds && !r.Safe && r.Clients == 1:
+		say("Its card does not claim that it is safe, but a single client has no contender.", "它的卡片没有声明它是安全的，但只有一个客户端，没有竞争者。")
 	case r.Verdict == api.Holds && !r.Safe && r.Sold > 1:
 		say("Its card does not claim that it is safe: this run was lucky.", "它的卡片没有声明它是安全的：这一次只是运气好。")
 	}
@@ -64,8 +66,11 @@ func stockSentence(r Result) api.Text {
 		return api.Textf("%d sold for certain, but the stock could not be read afterwards: inconclusive.",
 			"确定售出 %d 件，但之后无法读取库存：无法判定。", r.Sold)
 	}
-	switch r.Verdict {
-	case api.Holds:
+	switch {
+	case r.Verdict == api.Inconclusive && r.Cause.EN != "":
+		return api.Textf("%[1]d sold, %[2]d left: inconclusive, because too little was sold. %[3]s.", "售出 %[1]d 件，剩余 %[2]d 件：卖得太少，无法判定。%[4]s。",
+			r.Sold, *r.Remaining, upper(r.Cause.EN), r.Cause.ZH)
+	case r.Verdict == api.Holds:
 		s := api.Textf("%d sold, %d left, no update lost.", "售出 %d 件，剩余 %d 件，没有丢失更新。", r.Sold, *r.Remaining)
 		if r.Alone {
 			s = api.Textf("%d sold, %d left, no update lost, as its card says for one replica.",
@@ -77,11 +82,10 @@ func stockSentence(r Result) api.Text {
 		more := api.Textf("(%[2]s missing, but the stock shows that these requests sold, too.)", "（有 %[1]d 个请求没有收到应答，但从库存看它们也都售出了。）",
 			r.Unknown, Count(r.Unknown, "answer is", "answers are"))
 		return api.Joined(s, more)
-	case api.Inconclusive:
+	case r.Verdict == api.Inconclusive:
 		return api.Textf("%[1]d sold for certain, %[2]d left; %[5]s never came, so up to %[6]s may have been lost: inconclusive.",
 			"确定售出 %[1]d 件，剩余 %[2]d 件；有 %[3]d 个应答没有收到，因此最多可能丢失了 %[4]d 次更新，无法判定。",
 			r.Sold, *r.Remaining, r.Unknown, r.LostUpdatesMax, Count(r.Unknown, "answer", "answers"), Count(r.LostUpdatesMax, "update", "updates"))
-	case api.Broken:
 	}
 	return brokenSentence(r)
 }
@@ -100,7 +104,7 @@ func brokenSentence(r Result) api.Text {
 			hides = api.Text{EN: ", which hides the oversell", ZH: "，掩盖了超卖"}
 		}
 		if r.LostUpdates > 0 {
-			lost = api.Text{EN: " " + strings.ToUpper(lost.EN[:1]) + lost.EN[1:] + ".", ZH: lost.ZH + "。"}
+			lost = api.Text{EN: " " + upper(lost.EN) + ".", ZH: lost.ZH + "。"}
 		} else {
 			lost = api.Text{}
 		}
@@ -117,6 +121,8 @@ func brokenSentence(r Result) api.Text {
 			r.Sold, fell.EN, fell.ZH, Count(-r.LostUpdates, "piece is", "pieces are"), -r.LostUpdates)
 	}
 }
+
+func upper(sentence string) string { return strings.ToUpper(sentence[:1]) + sentence[1:] }
 
 func failuresSentence(r Result) api.Text {
 	var en, zh []string

@@ -1,12 +1,14 @@
 package measure_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/load"
 	"oversell/lab/measure"
 )
 
@@ -44,7 +46,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{"no error", sentenceOf(true, 5, left(0), 5, 0, 0), "5 sold, 0 left, no update lost.", "没有丢失更新"},
 		{"luck", sentenceOf(false, 5, left(0), 5, 0, 0), "5 sold, 0 left, no update lost." + lucky, "运气"},
-		{"nothing sold is no luck", sentenceOf(false, 0, left(0), 0, 3, 0), `0 sold, 0 left, no update lost. 3 requests were answered "sold out".`, "已售完"},
+		{"nothing sold is no luck", sentenceOf(false, 0, left(0), 0, 3, 0), `0 sold, 0 left: inconclusive, because too little was sold. Nothing to sell: the stock was 0. 3 requests were answered "sold out".`, "已售完"},
 		{"sold out", sentenceOf(true, 2, left(0), 2, 1, 0), `2 sold, 0 left, no update lost. 1 request was answered "sold out".`, "1 个请求得到“已售完”"},
 		{
 			"the classic", sentenceOf(false, 5, left(4), 5, 0, 0),
@@ -105,7 +107,8 @@ func TestSentences(t *testing.T) {
 		{
 			"a backend is down",
 			sentenceOf(true, 5, left(5), 0, 0, 0, history.Op{Outcome: history.Refused, Reason: history.Unavailable, Backend: "redis", Detail: "dial tcp:\n connection refused"}),
-			"0 sold, 5 left, no update lost. 1 request failed: 1 failed because redis was unavailable (dial tcp: connection refused).", "redis 不可用",
+			"0 sold, 5 left: inconclusive, because too little was sold. Redis is unavailable: 1 of 1 requests. " +
+				"1 request failed: 1 failed because redis was unavailable (dial tcp: connection refused).", "redis 不可用：1 个请求中的 1 个",
 		},
 	}
 	for _, tt := range tests {
@@ -114,6 +117,51 @@ func TestSentences(t *testing.T) {
 		}
 		if !strings.HasPrefix(tt.got.ZH, "redis：") || !strings.Contains(tt.got.ZH, tt.zh) {
 			t.Errorf("%s: %s lacks %s", tt.name, tt.got.ZH, tt.zh)
+		}
+	}
+}
+
+// TestTooLittleSold checks that a run proves nothing if less than half of what could be sold was sold, and that its
+// throughput is then no speed. A lost update counts however little was sold.
+func TestTooLittleSold(t *testing.T) {
+	type ops = []history.Op
+	sold := history.Op{Outcome: history.OK, Reason: history.Sold}
+	down := history.Op{Outcome: history.Refused, Reason: history.Unavailable, Backend: "redis"}
+	late := history.Op{Outcome: history.Refused, Reason: history.NotAcquired}
+	conflict := history.Op{Outcome: history.Refused, Reason: string(api.Conflict)}
+	out := history.Op{Outcome: history.Refused, Reason: history.SoldOut}
+	lost := history.Op{Outcome: history.Unknown, Reason: history.TimedOut}
+	for name, c := range map[string]struct {
+		ops              ops
+		qty, stock, left int
+		verdict          api.Verdict
+		cause            string
+		speed            bool
+	}{
+		"nothing sold":               {slices.Repeat(ops{down}, 9), 1, 9, 9, api.Inconclusive, "redis is unavailable: 9 of 9 requests", false},
+		"less than half":             {append(slices.Repeat(ops{late}, 6), sold, sold, sold), 1, 9, 6, api.Inconclusive, "6 of 9 requests did not acquire the lock in time", false},
+		"half":                       {append(slices.Repeat(ops{down}, 3), sold, sold, sold), 1, 9, 6, api.Holds, "", true},
+		"half, by the stock":         {append(slices.Repeat(ops{lost}, 3), sold), 1, 9, 5, api.Holds, "", false},
+		"no answer":                  {append(slices.Repeat(ops{lost}, 3), sold), 1, 9, 7, api.Inconclusive, "3 of 4 requests got no answer in time", false},
+		"prevented by the strategy":  {append(slices.Repeat(ops{conflict}, 8), sold), 1, 9, 8, api.Holds, "", true},
+		"only conflicts":             {slices.Repeat(ops{conflict}, 9), 1, 9, 9, api.Inconclusive, "9 of 9 requests ended as conflict", false},
+		"sold out":                   {append(slices.Repeat(ops{out}, 7), sold, sold), 1, 2, 0, api.Holds, "", true},
+		"sold out, then down":        {append(slices.Repeat(ops{down}, 7), sold, sold), 1, 2, 0, api.Holds, "", false},
+		"sold out with pieces left":  {append(slices.Repeat(ops{out}, 7), sold), 1, 9, 8, api.Inconclusive, `7 of 8 requests were answered "sold out", although pieces were left`, false},
+		"no stock":                   {slices.Repeat(ops{out}, 7), 1, 0, 0, api.Inconclusive, "nothing to sell: the stock was 0", false},
+		"less stock than a purchase": {slices.Repeat(ops{out}, 7), 5, 3, 3, api.Inconclusive, "nothing to sell: the stock was 3", false},
+		"no request":                 {nil, 1, 9, 9, api.Inconclusive, "no request was sent", false},
+		"broken":                     {append(slices.Repeat(ops{down}, 7), sold, sold), 1, 9, 8, api.Broken, "redis is unavailable: 7 of 9 requests", false},
+		"oversold":                   {append(slices.Repeat(ops{out}, 7), sold), 1, 0, -1, api.Broken, "", true},
+	} {
+		h := history.History{Strategy: "redis", Clients: len(c.ops), Loops: 1}
+		for i, op := range c.ops {
+			op.Client, op.Qty, op.Return = i+1, c.qty, time.Millisecond
+			h.Ops = append(h.Ops, op)
+		}
+		r := measure.Summarise(h, measure.Setup{Plan: load.Plan{Qty: c.qty}, Stock: c.stock, Remaining: &c.left})
+		if r.Verdict != c.verdict || r.Cause.EN != c.cause || (r.Cause.ZH == "") != (c.cause == "") || (r.Rate() > 0) != c.speed {
+			t.Errorf("%s: %s, %q, rate %v", name, r.Verdict, r.Cause, r.Rate())
 		}
 	}
 }

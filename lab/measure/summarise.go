@@ -49,9 +49,9 @@ func Summarise(h history.History, s Setup) Result {
 	r.Alone = s.SafeAlone && !s.Safe && len(r.Replicas) == 1
 	r.Overrun = s.Overrun
 	r.Safe = (r.Safe || r.Alone) && !r.Overrun
-	r.judge(h.Ops)
 	r.count(h.Ops)
 	r.measure(h.Ops)
+	r.judge(h.Ops)
 	r.Sentence = sentence(r)
 	if r.Flushes > 0 {
 		r.Verdict = api.Inconclusive
@@ -71,6 +71,7 @@ func (r *Result) judge(ops []history.Op) {
 	}
 	r.Verdict, r.Sold, r.Unknown = c.Verdict, c.Sold, c.Unknown
 	r.LostUpdates, r.LostUpdatesMax, r.Oversold = c.Lost(), c.LostMax, c.Oversold()
+	r.weigh(ops, c)
 }
 
 func (r *Result) count(ops []history.Op) {

@@ -61,6 +61,16 @@ func (a Answer) failed() bool {
 	return a.Outcome == unknown || a.Status >= http.StatusInternalServerError
 }
 
+// unavailable returns an error if a server was unavailable: then what was not sold says nothing about the guard.
+func unavailable(answers []Answer) error {
+	for _, a := range answers {
+		if a.Outcome == string(api.Unavailable) {
+			return fmt.Errorf("a request failed: %d %s: %s", a.Status, a.Outcome, a.Detail)
+		}
+	}
+	return nil
+}
+
 // insist sends a request again that surely changed nothing, like a customer who reads "try again".
 func insist(ctx context.Context, send func() Answer) (a Answer) {
 	for range attempts {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"oversell/api"
@@ -92,6 +93,9 @@ func sell(ctx context.Context, service Service, guard Guard) (*sale, error) {
 		return untilSoldOut(ctx, perProduct, func() Answer { return send(ctx, service.Replicas[i%len(service.Replicas)]) })
 	})
 	s.took = time.Since(began)
+	if err := unavailable(slices.Concat(append(bought, raced)...)); err != nil {
+		return nil, err
+	}
 	for _, a := range raced {
 		s.ops[0] = append(s.ops[0], a.op())
 	}

@@ -116,3 +116,15 @@ func TestJudgeGranularity(t *testing.T) {
 		t.Error("a finer lock that is slower must contradict its claim")
 	}
 }
+
+// TestUnavailable checks that a scenario whose server is down proves nothing, neither that a guard is safe nor that it is broken.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	answers := []Answer{{Status: 200, Outcome: history.Sold}, {Status: 409, Outcome: history.SoldOut}, {Status: 500, Outcome: unknown}, {Status: 503, Outcome: history.NotAcquired}}
+	if err := unavailable(answers); err != nil {
+		t.Error(err)
+	}
+	if err := unavailable(append(answers, Answer{Status: 503, Outcome: history.Unavailable, Detail: "redis is unavailable"})); err == nil {
+		t.Error("redis is unavailable, and the scenario counts")
+	}
+}

@@ -68,6 +68,9 @@ func sellTickets(ctx context.Context, service Service, guard Guard, count int) (
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
+	if err := unavailable(answers); err != nil {
+		return Result{}, err
+	}
 	var tables show
 	if err := replica.Call(ctx, http.MethodGet, showPath, nil, &tables); err != nil {
 		return Result{}, err

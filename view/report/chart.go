@@ -52,6 +52,9 @@ func barChart(results []measure.Result, barsOf func(measure.Result) []bar) []gro
 }
 
 func throughputBar(r measure.Result) []bar {
+	if r.ErrorsOnly() {
+		return []bar{{Value: "-", Class: "bar"}}
+	}
 	return []bar{{Value: fmt.Sprintf("%.1f/s", r.ThroughputPerS), Class: "bar", figure: r.ThroughputPerS}}
 }
 
@@ -62,7 +65,11 @@ func lostBar(r measure.Result) []bar {
 
 func latencyBars(r measure.Result) (bars []bar) {
 	add := func(name string, ms float64, note string) {
-		bars = append(bars, bar{Name: name, Value: fmt.Sprintf("%.1f ms", ms) + note, Class: name, figure: ms})
+		b := bar{Name: name, Value: fmt.Sprintf("%.1f ms", ms) + note, Class: name, figure: ms}
+		if r.ErrorsOnly() {
+			b.Value, b.figure = "-", 0
+		}
+		bars = append(bars, b)
 	}
 	add("p50", r.P50MS, "")
 	add("p90", r.P90MS, "")

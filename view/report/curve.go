@@ -34,7 +34,7 @@ func bends(curves []measure.Curve) []bend {
 		all[i] = bend{
 			Label: c.Strategy, Says: curveHeadline(c), Class: string(c.Verdict()), Table: curveTable(c),
 			Pictures: []curve{
-				curveOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.ThroughputPerS }),
+				curveOf(c, "Throughput", "%.0f/s", func(p measure.Point) float64 { return p.Rate() }),
 				curveOf(c, "99% Line", "%.0f ms", func(p measure.Point) float64 { return p.P99MS }),
 			},
 		}

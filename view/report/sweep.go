@@ -24,8 +24,11 @@ func Sweep(w io.Writer, curves []measure.Curve, screen terminal.Screen, lang str
 }
 
 func curveHeadline(c measure.Curve) api.Text {
-	broken := 0
+	broken, cause := 0, api.Text{}
 	for _, p := range c.Points {
+		if p.Verdict == api.Inconclusive && cause.EN == "" {
+			cause = Headline(p.Result)
+		}
 		if p.Verdict == api.Broken {
 			broken++
 		}
@@ -35,7 +38,7 @@ func curveHeadline(c measure.Curve) api.Text {
 	case broken > 0:
 		lost = api.Textf("updates lost in %d of %d runs", "%[2]d 次运行中有 %[1]d 次丢失更新", broken, len(c.Points))
 	case c.Verdict() == api.Inconclusive:
-		lost = api.Text{EN: "inconclusive", ZH: "无法判定"}
+		lost = cause
 	}
 	peak, last := c.Points[c.Peak()], c.Points[len(c.Points)-1].Clients
 	knee := api.Textf("no knee up to %[2]s", "到 %[1]d 个客户端为止没有拐点", last, measure.Count(last, "client", "clients"))
@@ -43,7 +46,7 @@ func curveHeadline(c measure.Curve) api.Text {
 		knee = api.Textf("knee at %[3]s (%[2]s/s)", "拐点在 %[1]d 个客户端（每秒 %[2]s）",
 			c.Knee.Clients, terminal.Number(int(c.Knee.ThroughputPerS+0.5)), measure.Count(c.Knee.Clients, "client", "clients"))
 	}
-	top := api.Textf("peak at %[1]d (%[2]s/s)", "峰值在 %[1]d 个（每秒 %[2]s）", peak.Clients, terminal.Number(int(peak.ThroughputPerS+0.5)))
+	top := api.Textf("peak at %[1]d (%[2]s/s)", "峰值在 %[1]d 个（每秒 %[2]s）", peak.Clients, terminal.Number(int(peak.Rate()+0.5)))
 	return api.Textf("%[1]s; %[3]s, %[5]s", "%[2]s；%[4]s，%[6]s", lost.EN, lost.ZH, knee.EN, knee.ZH, top.EN, top.ZH)
 }
 

@@ -39,6 +39,8 @@ func Headline(r measure.Result) api.Text {
 	switch {
 	case r.Flushes > 0:
 		return api.Textf("inconclusive: the locks were deleted during the run", "无法判定：测试期间锁被删掉了")
+	case r.Verdict == api.Inconclusive && r.Cause.EN != "":
+		return api.Textf("inconclusive: %[1]s", "无法判定：%[2]s", r.Cause.EN, r.Cause.ZH)
 	case r.Remaining == nil:
 		return api.Textf("inconclusive: the stock could not be read after the run", "无法判定：测试之后无法读取库存")
 	case r.Verdict == api.Inconclusive:
@@ -124,10 +126,10 @@ func alarmed(text, sign string, alarm bool) terminal.Cell {
 	return terminal.Cell{Text: text, Sign: sign}
 }
 
-// measured writes a figure with a decimal only if it is below 10.
+// measured writes a figure with a decimal only if it is below 10. The figures of errors are no measurement.
 func measured(r measure.Result, value float64) string {
 	switch {
-	case r.Samples == 0:
+	case r.Samples == 0, r.ErrorsOnly():
 		return "-"
 	case value < 9.95:
 		return fmt.Sprintf("%.1f", value)
