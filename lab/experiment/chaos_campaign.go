@@ -235,10 +235,10 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 // carryOut carries out a plan. If it contradicts the card, but this process got no processor for a while, renewals may have
 // been late: then it is carried out again, and is inconclusive if it fails like this each time.
 func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
-	busy := stall.Repeat(ctx, bed.stalled, func() bool {
+	busy := stall.Repeat(ctx, stall.Longest, bed.stalled, func() (failed, late bool) {
 		d, err = bed.CarryOut(ctx, s, p, seed)
 		d.Adapter = c.Adapter
-		return err == nil && d.contradicts()
+		return err == nil && d.contradicts(), false
 	})
 	if busy {
 		d.Verdict = api.Inconclusive

@@ -160,14 +160,14 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Sub
 			return r.Name() == s.Name() && (r.contradicts() || s.Card.onTrial() && r.Claim == Silent && r.Verdict.Failed())
 		})
 	}
-	busy := stall.Repeat(ctx, bed.stalled, func() bool {
+	busy := stall.Repeat(ctx, stall.Longest, bed.stalled, func() (_, late bool) {
 		results = slices.DeleteFunc(results, doubtful) // from the second attempt on
 		again, failed := e.performOn(ctx, bed, subjects, seed)
 		results, err = append(results, again...), failed
 		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool {
 			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && doubtful(r) })
 		})
-		return err == nil && len(subjects) > 0
+		return err == nil && len(subjects) > 0, false
 	})
 	for i, r := range results {
 		if busy && doubtful(r) {

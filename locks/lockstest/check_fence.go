@@ -20,7 +20,7 @@ func fence(t *trial) {
 		r.Fenced = true
 		h := all[i%3].acquire("acquire", r)
 		if h.fence <= last {
-			fail("grant %d has fence %d, and the one before it has %d", i+1, h.fence, last)
+			wrong("grant %d has fence %d, and the one before it has %d", i+1, h.fence, last)
 		}
 		last = h.fence
 		h.mustRelease()
@@ -34,7 +34,7 @@ func noFence(t *trial) {
 	r.Fenced = true
 	h := p.acquire("acquire", r)
 	if h.fence != 0 {
-		fail("the grant has fence %d, and the card claims none", h.fence)
+		wrong("the grant has fence %d, and the card claims none", h.fence)
 	}
 	h.mustRelease()
 }
@@ -45,7 +45,7 @@ func lateReceipt(t *trial) { _, _ = t.writeLate(false) }
 func fencedWrite(t *trial) {
 	lost, late := t.writeLate(true)
 	if lost != 0 {
-		fail("%d updates are lost", lost)
+		wrong("%d updates are lost", lost)
 	}
 	mustBe("the late write", late, stock.ErrFenced)
 }
@@ -75,7 +75,7 @@ func (t *trial) writeLate(fenced bool) (lost int, late error) {
 	var known *remoteError
 	switch {
 	case late == nil && r.Receipt.Warning.EN == "":
-		fail("the receipt of the late sale does not warn of the lost lock")
+		wrong("the receipt of the late sale does not warn of the lost lock")
 	case late != nil && (!errors.As(late, &known) || !known.NothingTaken):
 		fail("the outcome of the late sale is unknown: %w", late)
 	}
@@ -97,7 +97,7 @@ func amnesia(t *trial) {
 		receipt, err := all[i%2].deduct(o)
 		must(fmt.Sprintf("sale %d, where the backend loses its data after sale %d", i+1, before), err)
 		if receipt.Fence <= last {
-			fail("sale %d has fence %d, and the one before it has %d", i+1, receipt.Fence, last)
+			wrong("sale %d has fence %d, and the one before it has %d", i+1, receipt.Fence, last)
 		}
 		last = receipt.Fence
 	}

@@ -28,11 +28,11 @@ func names(t *trial) {
 		}
 		_, err = other.try(t.long(key+end[0], "contender", 0))
 		if err == nil {
-			fail("two requests hold the key %q", key+end[0])
+			wrong("two requests hold the key %q", key+end[0])
 		}
 		next, err := other.try(t.long(key+end[1], "another", t.Timeout))
 		if errors.Is(err, locks.ErrNotAcquired) {
-			fail("the lock of the key %q blocks the key %q", key+end[0], key+end[1])
+			wrong("the lock of the key %q blocks the key %q", key+end[0], key+end[1])
 		} else if err == nil {
 			next.mustRelease()
 		}
@@ -71,7 +71,7 @@ func (p participant) holdAll(key string, count int) {
 	for _, i := range late {
 		h, err := p.tryAcquire(request(i))
 		if errors.Is(err, locks.ErrNotAcquired) {
-			fail("the free key %q could not be acquired while %d others were held", request(i).Key, len(held))
+			wrong("the free key %q could not be acquired while %d others were held", request(i).Key, len(held))
 		}
 		held = append(held, h)
 	}

@@ -49,10 +49,16 @@ func (c Check) Claim(card api.Card) Claim {
 	}
 }
 
-// Run returns an error if the strategy contradicts its card. It repeats a failed check if the test
-// process got no CPU for a fifth of the lease. It makes at most three attempts in all.
+// Run returns an error if the strategy contradicts its card. It repeats a failed check if a process may have got no CPU for
+// a fifth of the lease, each time with a lease twice as long, which a busy machine can keep. After three attempts, the error
+// is ErrBusy.
 func (c Check) Run(ctx context.Context, cfg *Config) error {
-	return unlessStalled(ctx, cfg.Lease/5, func() error { return c.RunOnce(ctx, cfg) })
+	slower := *cfg
+	return unlessStalled(ctx, cfg.Lease/5, func() error {
+		err := c.RunOnce(ctx, &slower)
+		slower.Lease, slower.Timeout = 2*slower.Lease, 2*slower.Timeout
+		return err
+	})
 }
 
 // RunOnce is Run with only one attempt, for strategies whose check must fail.

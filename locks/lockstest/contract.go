@@ -81,13 +81,15 @@ func (c Check) outcome(ctx context.Context, cfg *Config, limit time.Duration) Ch
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	o := CheckResult{Check: c.Name, Claimed: c.Claimed(cfg.Card), Basic: c.basic < 0}
-	stalled := stall.Longest(ctx)
+	stalled := stall.Slowest(ctx)
 	err := c.Run(limited, cfg)
 	longest := stalled()
 	switch {
 	case err == nil:
+	case errors.Is(err, ErrBusy):
+		o.Inconclusive = err.Error()
 	case errors.Is(err, late) && longest > cfg.Lease/5:
-		o.Inconclusive = fmt.Sprintf("%v: this process got no processor for %v; is the machine overloaded?", late, longest.Round(time.Millisecond))
+		o.Inconclusive = fmt.Sprintf("%v: a process got no processor for %v; is the machine overloaded?", late, longest.Round(time.Millisecond))
 	case errors.Is(err, late):
 		o.Failed = fmt.Sprintf("%v: a request got no answer, or waited for a lock that did not become free", late)
 	default:

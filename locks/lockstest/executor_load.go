@@ -87,7 +87,7 @@ func criticalSection(dir, owner string, fenced bool, fence int64) error {
 	time.Sleep(time.Millisecond)
 	err = os.WriteFile(counter, fmt.Appendf(nil, "%d %d", n+1, fence), 0o600)
 	if fenced && fence < last { // it may be the same if a process passes its lock on
-		err = errors.Join(err, fmt.Errorf("grant %d has fence %d, and the one before it has %d", n+1, fence, last))
+		err = errors.Join(err, contradiction{fmt.Errorf("grant %d has fence %d, and the one before it has %d", n+1, fence, last)})
 	}
 	return errors.Join(err, os.Remove(marker))
 }
@@ -97,7 +97,7 @@ func createMarker(marker, owner string) error {
 	err := os.Symlink(owner, marker)
 	if errors.Is(err, os.ErrExist) {
 		other, _ := os.Readlink(marker)
-		return fmt.Errorf("two holders at once: %s and %s", owner, other)
+		return contradiction{fmt.Errorf("two holders at once: %s and %s", owner, other)}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package lockstest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -85,6 +86,8 @@ func compare(t *testing.T, found map[string]error, caught, may []string) {
 	t.Helper()
 	for name, err := range found {
 		switch {
+		case errors.Is(err, lockstest.ErrBusy):
+			t.Logf("%s: %v", name, err)
 		case err != nil && !slices.Contains(caught, name) && !slices.Contains(may, name):
 			t.Errorf("%s finds a flaw that it should not: %v", name, err)
 		case err == nil && slices.Contains(caught, name):

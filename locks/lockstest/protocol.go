@@ -89,7 +89,7 @@ func remote(err error) *remoteError {
 	e := &remoteError{Text: err.Error(), NothingTaken: locks.NothingTaken(err)}
 	for _, known := range []error{
 		locks.ErrNotAcquired, locks.ErrNotHeld, locks.ErrLost, stock.ErrSoldOut, stock.ErrUnknownProduct, stock.ErrFenced,
-		stock.ErrConflict, stock.ErrCancelled, stock.ErrUnavailable, errCancelled, locks.ErrLate,
+		stock.ErrConflict, stock.ErrCancelled, stock.ErrUnavailable, errCancelled, locks.ErrLate, errContradiction,
 	} {
 		if errors.Is(err, known) {
 			e.Matches = append(e.Matches, known.Error())

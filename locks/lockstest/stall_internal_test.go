@@ -18,14 +18,16 @@ func TestUnlessStalled(t *testing.T) {
 		name    string
 		limit   time.Duration
 		results []error // of the attempts; unlessStalled returns the last result
+		busy    bool    // it is inconclusive
 	}{
-		{"passes at once", 0, []error{nil}},
-		{"fails on a calm machine", time.Hour, []error{wrong}},
-		{"fails once on one that stood still", 0, []error{wrong, nil}},
-		{"is unavailable at first", time.Hour, []error{stock.ErrUnavailable, nil}},
-		{"renews too late at first", time.Hour, []error{fmt.Errorf("%w: %w", locks.ErrLost, locks.ErrLate), nil}},
-		{"is unavailable each time", time.Hour, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}},
-		{"fails each time", 0, []error{wrong, wrong, wrong}},
+		{"passes at once", 0, []error{nil}, false},
+		{"fails on a calm machine", time.Hour, []error{wrong}, false},
+		{"contradicts its card on one that stood still", 0, []error{remote(contradiction{wrong})}, false},
+		{"fails once on one that stood still", 0, []error{wrong, nil}, false},
+		{"is unavailable at first", time.Hour, []error{stock.ErrUnavailable, nil}, false},
+		{"renews too late at first", time.Hour, []error{fmt.Errorf("%w: %w", locks.ErrLost, locks.ErrLate), nil}, false},
+		{"is unavailable each time", time.Hour, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}, false},
+		{"fails each time", 0, []error{wrong, wrong, wrong}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ran := 0
@@ -37,8 +39,8 @@ func TestUnlessStalled(t *testing.T) {
 				ran++
 				return c.results[ran-1]
 			})
-			if ran != len(c.results) || !errors.Is(err, c.results[ran-1]) {
-				t.Errorf("%d attempts and %v, want %d and %v", ran, err, len(c.results), c.results[len(c.results)-1])
+			if ran != len(c.results) || !errors.Is(err, c.results[ran-1]) || errors.Is(err, ErrBusy) != c.busy {
+				t.Errorf("%d attempts and %v, want %d and %v, inconclusive: %t", ran, err, len(c.results), c.results[len(c.results)-1], c.busy)
 			}
 		})
 	}

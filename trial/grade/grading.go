@@ -1,6 +1,7 @@
 package grade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,11 +132,10 @@ func (g *grading) rank(r Requirement) int {
 }
 
 func (g *grading) checked(o lockstest.CheckResult) {
-	f := Finding{Requirement: o.Check, Met: o.Failed == "", Checked: true, Found: api.Text{EN: o.Claimed}}
-	if o.Failed != "" {
-		f.Found.EN = o.Failed
+	g.found[o.Check] = Finding{
+		Requirement: o.Check, Met: o.Failed+o.Inconclusive == "", Checked: o.Inconclusive == "",
+		Found: api.Text{EN: cmp.Or(o.Failed, o.Inconclusive, o.Claimed)},
 	}
-	g.found[o.Check] = f
 }
 
 // inject injects the hazards among the requirements, one after the other.
@@ -175,7 +175,7 @@ func (g *grading) add(r Requirement, result experiment.Result) {
 	result.Adapter = g.lock.Command
 	g.results = append(g.results, result)
 	g.found[r.Name()] = Finding{
-		Requirement: r.Name(), Checked: true, Met: result.Verdict == api.Safe,
+		Requirement: r.Name(), Checked: result.Verdict != api.Inconclusive, Met: result.Verdict == api.Safe,
 		Found: api.Text{EN: matrix.Cause(result, "en"), ZH: matrix.Cause(result, "zh")},
 	}
 }
