@@ -43,10 +43,10 @@ The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
 
 Exit status:
   0    every verdict agrees with its card
-  1    a verdict contradicts a card, or an experiment could not be carried out
-  2    a run was inconclusive, a hazard was left out because its servers are not installed,
-       or the command line is wrong
-  130  stopped by Ctrl-C`,
+  1    a verdict contradicts a card, also before Ctrl-C, or an experiment could not be carried out
+  2    inconclusive: a run about which a card has a claim, or a hazard was left out because its
+       servers are not installed; or the command line is wrong
+  130  stopped by Ctrl-C, with the verdicts until then`,
 		Example: `  oversell break pause redis
   oversell break pause redis --fenced
   oversell break crash
@@ -113,7 +113,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 		err = &exit{2, err}
 	}
 	if len(store.Results()) > 0 {
-		err = errors.Join(f.show(ctx, out, errOut, store, versions), err)
+		err = f.show(context.WithoutCancel(ctx), out, errOut, store, versions, err)
 	}
 	return err
 }
@@ -129,11 +129,12 @@ func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experi
 	return experiment.Perform(ctx, bed, f.plan, store, watcher)
 }
 
-// show prints the matrix and writes the flags' files. The error has the command's exit status.
-func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string) error {
+// show prints the matrix and writes the flags' files. The error, err or its own, has the command's exit status.
+func (f *breakFlags) show(ctx context.Context, out, errOut io.Writer, store *experiment.ResultStore, versions map[string]string, err error) error {
 	m, writers := matrixFiles(ctx, store.Results(), versions, f.command)
 	text, failed := f.files.textOutput(out, errOut), f.files.write(writers, out, errOut)
-	return errors.Join(showMatrix(text, m, store.Results()), failed)
+	contradicted, inconclusive := showMatrix(text, m, store.Results())
+	return concluded(contradicted, inconclusive, errors.Join(failed, err))
 }
 
 // matrixFiles returns the matrix of results, and what writes its files. versions are those of the lab's servers.
@@ -150,7 +151,7 @@ func matrixFiles(ctx context.Context, results []experiment.Result, versions map[
 	}
 }
 
-func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) error {
+func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) (contradicted, inconclusive bool) {
 	screen := terminal.Of(out)
 	const maxLogs = 4 // more event logs would be too long to read
 	if len(results) <= maxLogs {
@@ -159,17 +160,11 @@ func showMatrix(out io.Writer, m matrix.Matrix, results []experiment.Result) err
 		}
 	}
 	m.Print(out, screen, language())
-	wrong, inconclusive := m.Contradictions(language()), m.Inconclusive(language())
+	wrong, open := m.Contradictions(language()), m.Inconclusive(language())
 	if len(m.Hazards) > 1 { // the lines for a single hazard have said it
-		for _, line := range append(wrong, inconclusive...) {
+		for _, line := range append(wrong, open...) {
 			_, _ = fmt.Fprintln(out, screen.Wrap(line, 2))
 		}
 	}
-	switch {
-	case len(wrong) > 0:
-		return &exit{1, nil}
-	case len(inconclusive) > 0:
-		return &exit{2, nil}
-	}
-	return nil
+	return len(wrong) > 0, len(open) > 0
 }

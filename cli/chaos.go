@@ -40,8 +40,10 @@ lock's grants and the progress are judged.
 
 A plan that fails is repeated and shortened. What remains is printed as numbered steps, with the
 command that repeats it. If the card of the strategy names the hazard, the finding is no news.
-Otherwise, the strategy gets no more plans. A plan that does not fail again in 20 tries is kept, with
-its timeline, in the folder results/chaos.
+Otherwise, the strategy gets no more plans. No plan begins later than --for. Those that failed are
+then repeated and shortened for as long again, or for one minute if that is longer. A plan that does
+not fail again in 20 tries, or that this end or Ctrl-C leaves unfinished, counts as far as it was
+shortened, and is kept, with its timeline, in the folder results/chaos.
 
 The table says how often each fault was injected, how often it had its effect, and in which phase of
 a request. About a fault that never landed, the run is inconclusive. A plan that contradicts a card
@@ -52,10 +54,10 @@ clients lock and unlock such a primitive by hand.
 
 Exit status:
   0    every finding is a hazard that the strategy's card names
-  1    a finding contradicts a card, or the command failed
-  2    a fault that applies never landed, a finding that contradicts a card did
-       not repeat, or the command line is wrong
-  130  stopped by Ctrl-C`
+  1    a finding contradicts a card, also before Ctrl-C, or the command failed
+  2    inconclusive: a fault that applies never landed, no plan has a verdict, or
+       a finding that contradicts a card did not repeat; or the command line is wrong
+  130  stopped by Ctrl-C, with the findings until then`
 
 func chaosCommand() *cobra.Command {
 	var flags chaosFlags
@@ -135,7 +137,7 @@ func (f *chaosFlags) run(ctx context.Context, start func(context.Context, io.Wri
 
 // addCampaign adds the flags that chaos and judge --chaos share.
 func (f *chaosFlags) addCampaign(set *pflag.FlagSet) {
-	set.DurationVar(&f.campaign.For, "for", time.Minute, "draw random plans for this time")
+	set.DurationVar(&f.campaign.For, "for", time.Minute, "begin random plans for this time; to repeat and shorten them takes as long again at most, or a minute")
 	set.IntVar(&f.labs, "labs", 1, "number of labs that carry out plans at the same time, 1 to 16")
 	set.StringVar(&f.plan, "plan", "", "carry out only this `PLAN`, as an earlier run has printed it")
 }
@@ -158,7 +160,8 @@ func (f *chaosFlags) checkCampaign() (err error) {
 func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, out, errOut io.Writer) error {
 	text := f.files.textOutput(out, errOut)
 	surveys, err := f.campaign.Conduct(ctx, beds, &chaosWatcher{out: text, progress: errOut})
-	status, screen := 0, terminal.Of(text)
+	ctx = context.WithoutCancel(ctx) // what it has found until Ctrl-C counts
+	contradicted, inconclusive, screen := false, false, terminal.Of(text)
 	var found []experiment.Result
 	for _, s := range surveys {
 		_, _ = fmt.Fprintln(text, screen.Wrap(matrix.SurveySentence(s).In(language()), 0))
@@ -170,26 +173,17 @@ func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, ou
 				matrix.WriteEventLog(text, finding.Result, screen, language())
 			}
 			found = append(found, finding.Result)
-			if finding.Tries == 0 { // nothing else can show it again
+			if finding.Tries == 0 || finding.Stopped { // nothing else may show it again
 				err = errors.Join(err, f.keep(ctx, finding.Result, text))
 			}
 		}
-		switch {
-		case s.Contradicted():
-			status = 1
-		case s.Inconclusive():
-			status = max(status, 2)
-		}
+		contradicted, inconclusive = contradicted || s.Contradicted(), inconclusive || s.Inconclusive()
 	}
 	_, writers := matrixFiles(ctx, found, map[string]string{}, f.command)
-	err = errors.Join(err, f.files.write(writers, out, errOut))
-	if err == nil && status > 0 {
-		err = &exit{status, nil}
-	}
-	return err
+	return concluded(contradicted, inconclusive, errors.Join(err, f.files.write(writers, out, errOut)))
 }
 
-// unrepeated is the folder of the findings that did not repeat.
+// unrepeated is the folder of the findings that did not repeat, or were not shrunk to the end.
 const unrepeated = "results/chaos"
 
 // keep writes the timeline of a finding, and says where.
@@ -201,7 +195,7 @@ func (f *chaosFlags) keep(ctx context.Context, r experiment.Result, text io.Writ
 		err = report.WriteFile(path, writers["html"])
 	}
 	if err == nil {
-		_, err = fmt.Fprintln(text, api.Textf("The run of seed %d that did not repeat is kept, with its timeline: %s", "没有重现的那次运行（种子 %d）连同时间线保存在：%s", r.Seed, path).In(language()))
+		_, err = fmt.Fprintln(text, api.Textf("The run of seed %d is kept, with its timeline: %s", "种子 %d 的那次运行连同时间线保存在：%s", r.Seed, path).In(language()))
 	}
 	return err
 }

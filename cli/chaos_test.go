@@ -1,9 +1,12 @@
 package cli_test
 
 import (
+	"bufio"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,7 +20,7 @@ func TestChaosCommand(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"✗ none: broken, conservation", "3 sold, 2 taken from stock", " 2. B begins a sale.", "the hazard race, which breaks none, as its card says. Repeat it:", "none: 1 plan. Findings that contradict the card: 0; others: 1.",
+		"✗ none: broken, conservation", "3 sold, 2 taken from stock", " 2. B begins a sale.", "the hazard race, which breaks none, as its card says. Repeat it:", "Findings that contradict the card: 0; others: 1.",
 		"oversell chaos none --plan 'A sells at read, B sells, A resumes'",
 	} {
 		if !strings.Contains(string(out), want) {
@@ -27,6 +30,55 @@ func TestChaosCommand(t *testing.T) {
 	html, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(html), "<svg") || !strings.Contains(string(html), "A sells at read, B sells, A resumes") {
 		t.Errorf("the page has no timeline: %v", err)
+	}
+}
+
+// TestChaosStopped ends campaigns as Ctrl-C does, when a plan has failed, and while one is repeated: what they have found
+// counts, is kept, and decides the exit status.
+func TestChaosStopped(t *testing.T) {
+	t.Parallel()
+	lock, err := filepath.Abs("testdata/grade/lock.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args       []string
+		mark, want string
+		status     int
+	}{
+		{[]string{"chaos", "none"}, "✗ none, seed", "Findings that contradict the card: 0; others: 1.", 130},
+		{[]string{"judge", "--chaos", "--", "python3", lock, "lease,lease_per_request", "lock-per-process"}, "  again: ", "Findings that contradict the card: 1; others: ", 1},
+	} {
+		t.Run(test.args[0], func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), built(), slices.Insert(test.args, 1, "--for", "10m")...)
+			cmd.Dir = t.TempDir()
+			progress, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			text, stopped := "", false
+			for lines := bufio.NewScanner(progress); lines.Scan(); {
+				text += lines.Text() + "\n"
+				if !stopped && strings.Contains(lines.Text(), test.mark) {
+					stopped = true
+					if err := cmd.Process.Signal(os.Interrupt); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			_ = cmd.Wait()
+			kept, _ := filepath.Glob(filepath.Join(cmd.Dir, "results/chaos/*.html"))
+			found := strings.Join(strings.Fields(out.String()), " ")
+			if status := cmd.ProcessState.ExitCode(); status != test.status || !strings.Contains(found, test.want) || !strings.Contains(found, "--plan '") || len(kept) == 0 {
+				t.Errorf("exit status %d, want %d and %q; kept %v:\n%s\n%s", status, test.status, test.want, kept, out.String(), text)
+			}
+		})
 	}
 }
 

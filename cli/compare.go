@@ -36,7 +36,7 @@ than a tenth of the cores. Without --target, it starts its own lab.
 
 Exit status:
   0    it has measured, also if no difference is shown
-  1    a request failed, the load took too much of the cores, or a report was not written
+  1    a request failed, the load took too much of the cores, or a lab, a side or a report failed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the result until then`
 

@@ -29,9 +29,10 @@ checks that need a lock if the lock fails a basic one. "oversell judge" also inj
 
 Exit status:
   0    the lock does what it claims
-  1    the lock contradicts a claim
-  2    the command does not follow the protocol, or the command line is wrong
-  130  stopped by Ctrl-C`,
+  1    the lock contradicts a claim, also before Ctrl-C, or the command failed
+  2    inconclusive: the machine was too busy for a check; or the command does not follow the
+       protocol, or the command line is wrong
+  130  stopped by Ctrl-C, with the checks until then`,
 		Example: `  oversell contract -- python3 adapters/examples/lock.py`,
 		Args:    afterDash,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,27 +47,24 @@ Exit status:
 				return err
 			}
 			contract, err := lock.CheckContract(ctx, lab.Addresses(), nil, trial.Printer{Out: out}.Checked)
-			if err := errors.Join(err, lab.Close()); err != nil {
+			if err = errors.Join(err, lab.Close()); err != nil && ctx.Err() == nil {
 				return err
 			}
-			return contractVerdict(out, contract)
+			return contractVerdict(out, contract, err)
 		},
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the result, no progress")
 	return cmd
 }
 
-func contractVerdict(out io.Writer, contract trial.Contract) error {
+func contractVerdict(out io.Writer, contract trial.Contract, err error) error {
 	text := contract.String()
 	failed, basic := contract.Failed()
 	if basic {
 		text += " The other checks need a lock that passes this one, and were not run."
 	}
 	_, _ = fmt.Fprintln(out, "\n"+terminal.Of(out).Wrap(text, 0))
-	if failed > 0 {
-		return &exit{1, nil}
-	}
-	return nil
+	return concluded(failed > 0, contract.Open() > 0, err)
 }
 
 // workerCommand is a process of the contract. Its environment names the adapter and the servers.

@@ -70,7 +70,7 @@ what the cards claim. It searches all strategies, or those that are named.
 
 Exit status:
   0    done, whether an update was lost or not
-  1    something failed, or a card is contradicted (--all)
+  1    something failed, or a card is contradicted (--all), also before Ctrl-C
   2    the strategy does not exist, or the command line is wrong
   130  stopped by Ctrl-C; it prints what it has found until then`
 

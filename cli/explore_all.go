@@ -62,10 +62,10 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 		return json.NewEncoder(w).Encode(results)
 	}}, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 	if ctx.Err() != nil {
-		return errors.Join(err, errors.New("stopped"))
+		err = errors.Join(err, errors.New("stopped"))
 	}
 	if len(contradictions) > 0 {
-		err = errors.Join(err, fmt.Errorf("the cards are contradicted:\n  %s", strings.Join(contradictions, "\n  ")))
+		err = concluded(true, false, errors.Join(err, fmt.Errorf("the cards are contradicted:\n  %s", strings.Join(contradictions, "\n  "))))
 	} else if err == nil {
 		_, _ = fmt.Fprintln(out, "No result contradicts a card.")
 	}

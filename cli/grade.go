@@ -25,9 +25,9 @@ strategy whose lesson it is. Without arguments, it lists the exercises; docs/exe
 
 Exit status:
   0    all requirements are met
-  1    a requirement is not met
+  1    a requirement is not met, or could not be checked
   2    the program does not follow the protocol, lacks a capability, or the command line is wrong
-  130  stopped by Ctrl-C`
+  130  stopped by Ctrl-C, without a score`
 
 type gradeFlags struct {
 	exercise grade.Exercise

@@ -33,15 +33,18 @@ the contract first, as "oversell contract" does. Then it injects every hazard th
 lock with these capabilities and servers, and prints a line with the verdict on each. At last, it
 sends the requests of 100 clients. If a basic check of the contract fails, it ends there.
 
-With --chaos, it draws random plans instead, as "oversell chaos" does, and --for says for how long.
+With --chaos, it draws random plans instead, as "oversell chaos" does, which also says what --for
+limits.
 
 One word after -- is a line for the shell. More words are a program and its arguments.
 
 Exit status:
   0    the lock does what it claims
-  1    the lock contradicts a claim, or an experiment could not be carried out
-  2    the command does not follow the protocol, or the command line is wrong
-  130  stopped by Ctrl-C`
+  1    the lock contradicts a claim, also before Ctrl-C, or an experiment could not be carried out
+  2    inconclusive: the machine was too busy for a check or a hazard, or a hazard was left out
+       because its servers are not installed; with --chaos, as in "oversell chaos --help";
+       or the command does not follow the protocol, or the command line is wrong
+  130  stopped by Ctrl-C, with the verdicts until then`
 
 func judgeCommand() *cobra.Command {
 	var flags judgeFlags
@@ -149,10 +152,10 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	v, err := f.judge.Try(ctx, lab, store, w)
 	w.bar.Clear()
 	ended := lab.Close()
-	if err = errors.Join(err, ctx.Err()); errors.Is(err, load.ErrPlan) {
+	if err = errors.Join(err, ctx.Err()); errors.Is(err, load.ErrPlan) || errors.Is(err, experiment.ErrLeftOut) {
 		err = &exit{2, err}
 	}
-	if err != nil {
+	if len(v.Contract) == 0 {
 		return errors.Join(err, ended)
 	}
 	w.Conclude(v)
@@ -162,10 +165,7 @@ func (f *judgeFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	failed := f.files.write(map[string]func(io.Writer) error{
 		"json": v.WriteJSON, "markdown": v.WriteMarkdown, "html": func(w io.Writer) error { return v.WritePage(w, language()) },
 	}, out, errOut)
-	if failed == nil && !v.Agrees() {
-		return &exit{1, nil}
-	}
-	return failed
+	return concluded(v.Contradicts(), !v.Agrees(), errors.Join(err, failed))
 }
 
 // trialWatcher prints each verdict, and below them a bar for the experiment that runs.

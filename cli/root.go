@@ -60,18 +60,37 @@ func named(cmd *cobra.Command, err error) error {
 	return &failure{cmd.Name(), err}
 }
 
-// ended returns err with the exit status 130 if a signal has ended ctx.
+// concluded returns err with the exit status of what experiments have found: 1 for a contradiction, else 2 if they are
+// inconclusive and nothing failed.
+func concluded(contradicted, inconclusive bool, err error) error {
+	switch {
+	case contradicted:
+		return &exit{1, err}
+	case inconclusive && err == nil:
+		return &exit{2, nil}
+	}
+	return err
+}
+
+// ended returns err with the exit status 130 if a signal has ended ctx, unless a contradiction was found before.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil || err == nil {
 		return err
 	}
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("stopped")
+	status := 130
+	if found := (*exit)(nil); errors.As(err, &found) && found.status == 1 {
+		status = 1
 	}
-	return &exit{130, err}
+	if text := "stopped"; errors.Is(err, context.Canceled) {
+		if status == 1 {
+			text = strings.ReplaceAll(err.Error(), context.Canceled.Error(), text)
+		}
+		err = errors.New(text)
+	}
+	return &exit{status, err}
 }
 
-// Main returns the exit status: 0 success, 1 failure, 2 bad command line, 130 Ctrl-C. The first
+// Main returns the exit status: 0 success, 1 failure or contradiction, 2 inconclusive or bad command line, 130 Ctrl-C. The first
 // Ctrl-C asks the command to end. The second kills the program, and a reaper process cleans up.
 // program is the name by which the user started it, for the hints. foreign are locks that are not
 // strategies, which the command explore knows, too.

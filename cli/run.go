@@ -56,10 +56,10 @@ are due at even times, and latencies count from the due time, also if all connec
 
 Exit status:
   0    all runs completed, also if an unsafe strategy lost updates
-  1    a strategy whose card claims safety lost an update, a request failed, a lock was left
-       behind by --rolling-restart, the load took too much of the cores of its own lab,
-       a run is inconclusive, such as one that sold less than half of what it could,
-       or a run or a report could not be completed
+  1    a strategy whose card claims safety lost an update, also before Ctrl-C, a request failed,
+       a lock was left behind by --rolling-restart, the load took too much of the cores of its own
+       lab, a run is inconclusive, such as one that sold less than half of what it could, or a run
+       or a report could not be completed
   2    the command line is wrong
   130  stopped by Ctrl-C, with the results until then, marked as partial
        (a second Ctrl-C ends at once)`
@@ -318,5 +318,5 @@ func (f *runFlags) verdict(measurements []comparison.Measurement, failed error) 
 			failed = errors.Join(failed, fmt.Errorf("%s: %s", found.what, strings.Join(found.strategies, ", ")))
 		}
 	}
-	return failed
+	return concluded(len(broken) > 0, false, failed)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"oversell/lab/rig"
@@ -36,10 +37,19 @@ func (c Contract) Failed() (n int, basic bool) {
 	return n, basic
 }
 
-// String counts the checks that failed.
+// Open returns the number of checks that were inconclusive.
+func (c Contract) Open() int {
+	return len(slices.DeleteFunc(slices.Clone(c), func(o lockstest.CheckResult) bool { return o.Inconclusive == "" }))
+}
+
+// String counts the checks that failed, and those that were inconclusive.
 func (c Contract) String() string {
 	failed, _ := c.Failed()
-	return fmt.Sprintf("%d of %d checks of the contract failed.", failed, len(c))
+	text := fmt.Sprintf("%d of %d checks of the contract failed.", failed, len(c))
+	if open := c.Open(); open > 0 {
+		text += fmt.Sprintf(" Inconclusive: %d.", open)
+	}
+	return text
 }
 
 // CheckContract runs the wanted checks, or all for nil, on the servers of a lab, and calls report after each. The locks

@@ -117,7 +117,7 @@ func (j *Judge) OpenStore(folder string) (*experiment.ResultStore, error) {
 }
 
 // Try puts the lock on trial in a lab with the settings of Lock.HazardLab: the contract first, and
-// then the hazards and the load if the contract's basic checks hold.
+// then the hazards and the load if the contract's basic checks hold. With an error, the report has what was found until then.
 func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, w Watcher) (v Report, err error) {
 	at, versions := lab.Addresses(), map[string]string{}
 	backend.Versions(ctx, versions, at.MySQL, at.Redis, at.Zookeeper, at.Etcd)
@@ -128,22 +128,17 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 	}
 	v = Report{About: matrix.Now(ctx, versions, j.Command), Hello: j.Lock.Hello}
 	w.Part("The contract:")
-	if v.Contract, err = j.Lock.CheckContract(ctx, at, nil, w.Checked); err != nil {
-		return v, err
-	}
-	if _, basic := v.Contract.Failed(); !basic {
+	v.Contract, err = j.Lock.CheckContract(ctx, at, nil, w.Checked)
+	if _, basic := v.Contract.Failed(); !basic && err == nil {
 		err = j.inject(ctx, lab, store, w)
 		if err == nil && j.load {
 			v.Load, err = j.sendLoad(ctx, at, versions, w)
 		}
 	}
-	if err != nil {
-		return v, err
-	}
 	v.Runs = store.Results()
 	v.Matrix = matrix.Summarise(v.Runs)
 	v.Totals = totalsOf(v.Matrix, v.Contract)
-	return v, nil
+	return v, err
 }
 
 // inject injects the selected hazards. The watcher first gets the results that the store already has.

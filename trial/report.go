@@ -45,12 +45,7 @@ type Totals struct {
 
 func totalsOf(m matrix.Matrix, c Contract) (t Totals) {
 	t.ChecksFailed, _ = c.Failed()
-	t.Checks = len(c)
-	for _, o := range c {
-		if o.Inconclusive != "" {
-			t.ChecksOpen++
-		}
-	}
+	t.Checks, t.ChecksOpen = len(c), c.Open()
 	for _, row := range m.Rows {
 		for _, s := range row.Summaries {
 			t.add(s)
@@ -84,8 +79,14 @@ func (t *Totals) add(s matrix.Summary) {
 
 // Agrees reports whether the lock does what it claims, in each run.
 func (v Report) Agrees() bool {
-	lostUpdates := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict != api.Holds
-	return v.Totals.ChecksFailed+v.Totals.ChecksOpen+v.Totals.Contradicted+v.Totals.Inconclusive == 0 && !lostUpdates
+	open := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict != api.Holds
+	return !v.Contradicts() && v.Totals.ChecksOpen+v.Totals.Inconclusive == 0 && !open
+}
+
+// Contradicts reports whether a check, a hazard or the load shows the contrary of a claim.
+func (v Report) Contradicts() bool {
+	lostUpdates := len(v.Load) > 0 && v.Load[0].Safe && v.Load[0].Verdict == api.Broken
+	return v.Totals.ChecksFailed+v.Totals.Contradicted > 0 || lostUpdates
 }
 
 // String counts the checks that failed and the verdicts of the hazards.

@@ -6,7 +6,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
-	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -127,11 +126,9 @@ func writesLate(p chaos.Plan) bool {
 // promises reports whether a lock promises that nothing like a finding happens, although its card names no hazard: a lease
 // frees the lock when all faults have ended, a re-entrant lock grants itself to its owner again, and a holder that notices
 // the end of its lease does not write after it.
-func promises(c Card, p chaos.Plan, found Result) bool {
+func promises(c Card, p chaos.Plan, found Result, held bool) bool {
 	onServer := slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Do.OnServer() })
 	if found.Invariant == Progress {
-		ops := found.Recording.Ops // none of a primitive
-		held := len(ops) > 0 && ops[len(ops)-1].Reason == history.NotAcquired
 		return c.Lease && !onServer && held || c.Reentrant && slices.ContainsFunc(p, nested)
 	}
 	return c.Lease && !c.Unchecked && !onServer && !writesLate(p) && !p.Has(chaos.Slow, chaos.Holds, chaos.Loses)
@@ -140,8 +137,9 @@ func promises(c Card, p chaos.Plan, found Result) bool {
 func nested(m chaos.Move) bool { return m.Nested }
 
 // knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
-// The claim is Protects if the card says that the strategy survives all that the plan has.
-func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Claim) {
+// The claim is Protects if the card says that the strategy survives all that the plan has. held says that the lock, and no
+// backend, kept requests waiting.
+func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard string, claim Claim) {
 	stalls, doubles := found.Invariant == Progress, found.Invariant == MutualExclusion
 	var candidates []string
 	for _, v := range append(chaos.Faults(), chaos.Passes) {
@@ -169,7 +167,7 @@ func knownHazard(s Subject, p chaos.Plan, found Result) (hazard string, claim Cl
 	}
 	// A fence protects from every lost update, and lets no waiter go on.
 	fenced := s.Fenced && !stalls
-	promised := doubles || fenced || promises(s.Card, p, found)
+	promised := doubles || fenced || promises(s.Card, p, found, held)
 	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)

@@ -18,7 +18,7 @@ import (
 type Campaign struct {
 	Subjects []Subject
 	Plan     chaos.Plan    // carried out on each subject, instead of drawn ones; may be nil
-	For      time.Duration // no plan begins later; 0 means one plan for each subject
+	For      time.Duration // no drawn plan begins later; 0 means one plan for each subject
 	Enough   int           // unless it is 0, a strategy gets no more plans after a failed one, or after so many in which each fault has landed
 	Seed     int64         // of the first plan; each plan has the next one
 	Adapter  string        // as Plan.Adapter
@@ -45,13 +45,17 @@ type Survey struct {
 // Finding is a plan that failed, after it was shrunk.
 type Finding struct {
 	Drawn
-	First chaos.Plan // as it was drawn; nil if it was given
-	Tries int        // until First failed again; 0 means that it never did
+	First   chaos.Plan // as it was drawn; nil if it was given
+	Tries   int        // until First failed again; 0 means that it never did
+	Stopped bool       // the campaign ended, or its time was over, before it was repeated and shrunk
 }
 
-// Contradicted reports whether the card does not name a finding that failed again. One that never did decides nothing.
+// doubtful reports whether the card does not name a finding that was repeated, and never failed again. It decides nothing.
+func (f Finding) doubtful() bool { return f.Claim == Protects && f.Tries == 0 && !f.Stopped }
+
+// Contradicted reports whether the card does not name a finding, which is not doubtful.
 func (s *Survey) Contradicted() bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries != 0 })
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && !f.doubtful() })
 }
 
 // About says whether the card names the finding. A lock on trial has the hello of its program instead.
@@ -72,6 +76,23 @@ func (f Finding) About() api.Text {
 		return say("This is the hazard %[1]s. The %[3]s of %[2]s does not say that it breaks it.", "这是危险 %[1]s，%[2]s的%[3]s没有说会被它破坏。")
 	}
 	return say("This is the hazard %[1]s, about which the %[3]s of %[2]s says nothing.", "这是危险 %[1]s，%[2]s的%[3]s没有说明。")
+}
+
+// Repeated says whether the plan failed again, and how far it was shrunk. It is empty for a plan that was given.
+func (f Finding) Repeated() (text api.Text) {
+	switch {
+	case f.First == nil:
+	case f.Tries == 0 && f.Stopped:
+		text = api.Text{EN: "Stopped before it was repeated.", ZH: "还没有重复，就停止了。"}
+	case f.Tries == 0:
+		text = api.Text{EN: "It did not fail again.", ZH: "重复时没有再次失败。"}
+	default:
+		text = api.Textf("It failed again at try %d; of %d moves, these remain.", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。", f.Tries, len(f.First))
+		if f.Stopped {
+			text = api.Joined(text, api.Text{EN: "Shrinking was stopped: fewer may do.", ZH: "缩短过程被停止，也许还能更短。"})
+		}
+	}
+	return text
 }
 
 // tries limits the repetitions of a plan that has failed once.
@@ -119,6 +140,9 @@ func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatche
 	}
 	labs.Wait()
 	for _, s := range all.all {
+		for _, d := range s.known { // of a strategy whose card is contradicted, or of a campaign that ended
+			all.found(s, Finding{Drawn: d, First: d.Moves, Stopped: true})
+		}
 		if c.Plan == nil && !s.Contradicted() { // else nobody asks what else would have been found
 			s.Missing = s.Coverage.Missing(s.faults)
 		}
@@ -145,7 +169,7 @@ func (c *campaign) work(ctx context.Context, bed *Testbed) error {
 		before = err
 		c.locked(func() { c.watch.Failed(s, seed, err) })
 	}
-	for s, d := c.nextKnown(); s != nil && ctx.Err() == nil; s, d = c.nextKnown() {
+	for s, d := c.nextKnown(); s != nil; s, d = c.nextKnown() {
 		if err := c.shrink(ctx, bed, s, d); err != nil {
 			return fmt.Errorf("%s, seed %d: %w", s.Subject.Name(), d.Seed, err)
 		}
@@ -246,19 +270,21 @@ func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chao
 	return d, err
 }
 
-// shrink repeats a plan that failed, and shortens it as long as it fails in the same way. A plan that was given, and not
-// drawn, stays as it is.
+// shrink repeats a plan that failed, and shortens it as long as it fails in the same way, and contradicts the card if it
+// did. It ends as long after For as For is, and after a minute at least. A plan that was given, and not drawn, stays as it is.
 func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn) (err error) {
-	f := Finding{Drawn: d}
+	f, end := Finding{Drawn: d}, c.began.Add(c.For+max(c.For, time.Minute))
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {
-		for n := 1; n <= most && err == nil && ctx.Err() == nil; n++ {
-			c.locked(func() { c.watch.Shrinking(s, p) })
-			var next Drawn
-			if next, err = c.carryOut(ctx, bed, s.Subject, p, d.Seed); err != nil {
+		for n := 1; n <= most; n++ {
+			over := time.Now().After(end)
+			if f.Stopped = ctx.Err() != nil || err != nil || over && (n == 1 || f.Tries > 0); f.Stopped || over {
 				break
 			}
-			if next.Verdict == d.Verdict && next.Invariant == d.Invariant {
+			c.locked(func() { c.watch.Shrinking(s, p) })
+			var next Drawn
+			next, err = c.carryOut(ctx, bed, s.Subject, p, d.Seed)
+			if err == nil && next.Verdict == d.Verdict && next.Invariant == d.Invariant && (f.Claim != Protects || next.Claim == Protects) {
 				f.Drawn = next
 				return n
 			}
@@ -266,27 +292,31 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 		return 0
 	}
 	if f.Tries = 1; c.Plan == nil {
-		f.First, f.Tries = d.Moves, again(d.Moves, tries)
+		f.First, f.Tries = d.Moves, 0
+		f.Tries = again(d.Moves, tries)
 	}
 	if c.Plan == nil && f.Tries > 0 {
 		chaos.Shrink(f.Moves, func(p chaos.Plan) bool { return again(p, 2) > 0 })
 	}
-	if err == nil && ctx.Err() == nil {
-		c.locked(func() {
-			same := func(o Finding) bool { return o.Named == f.Named && o.Invariant == f.Invariant && o.Claim == f.Claim }
-			if f.Claim != Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
-				s.Again++
-				return
-			}
-			s.Findings = append(s.Findings, f)
-			c.watch.Found(s, f)
-		})
-	}
+	c.found(s, f)
 	return err
+}
+
+// found adds a finding, also if the campaign has ended meanwhile.
+func (c *campaign) found(s *Survey, f Finding) {
+	c.locked(func() {
+		same := func(o Finding) bool { return o.Named == f.Named && o.Invariant == f.Invariant && o.Claim == f.Claim }
+		if f.Claim != Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
+			s.Again++
+			return
+		}
+		s.Findings = append(s.Findings, f)
+		c.watch.Found(s, f)
+	})
 }
 
 // Inconclusive reports whether a fault that applies never landed, the machine was too busy for each plan, or a plan
 // contradicted the card that never failed again.
 func (s *Survey) Inconclusive() bool {
-	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && f.Tries == 0 })
+	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, Finding.doubtful)
 }

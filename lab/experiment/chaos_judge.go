@@ -65,7 +65,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
 	}
 	if d.Verdict.Failed() {
-		d.Named, d.Claim = knownHazard(s, p, d.Result)
+		d.Named, d.Claim = knownHazard(s, p, d.Result, c.held(d.Recording))
 	}
 	return d, nil
 }
@@ -160,6 +160,13 @@ func waitedAtTry(p chaos.Plan, ops []history.Op) *finding {
 		ops = slices.Concat(ops[:i], ops[i+1:])
 	}
 	return nil
+}
+
+// held reports whether the lock was not granted to a request in vain. The last one may get it at last: how long the lease of
+// a dead holder lasts must not change the verdict.
+func (c *conductor) held(rec history.Recording) bool {
+	last := len(rec.Ops) - 1 // -1 of a primitive
+	return last >= 0 && (rec.Ops[last].Reason == history.NotAcquired || c.longestIdle(rec) > idleBound)
 }
 
 // idleBound is longer than the lease of a dead holder, and then that of a dead waiter before the request.

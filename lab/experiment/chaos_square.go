@@ -48,7 +48,7 @@ func (s *Survey) worst(seed int64) Result {
 		r = f.Result
 		r.Why = api.Joined(f.Why, f.About())
 		if f.Tries == 0 {
-			r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, api.Text{EN: "It did not fail again.", ZH: "重复时没有再次失败。"})
+			r.Verdict, r.Why = api.Inconclusive, api.Joined(r.Why, f.Repeated())
 		}
 		return r
 	}

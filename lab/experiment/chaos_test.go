@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,33 @@ func TestBusyMachine(t *testing.T) {
 	}
 }
 
+// TestStopped keeps a finding whose campaign has ended, or whose time is over, before it was repeated and shrunk. Without an
+// end, it is shrunk to what contradicts the card.
+func TestStopped(t *testing.T) {
+	bed := open(t)
+	s := subject(t, bed, "none", false)
+	s.Card.Safe, s.Card.Breaks = true, nil
+	d := carryOut(t, bed, s, "A sells at read, B sells, A resumes, C sells")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx     context.Context //nolint:containedctx // of this case
+		began   time.Time
+		stopped bool
+		moves   int
+	}{{ended, time.Now(), true, 4}, {t.Context(), time.Now().Add(-time.Hour), true, 4}, {t.Context(), time.Now(), false, 2}} {
+		survey := &Survey{Subject: s, Plans: 1}
+		c := &campaign{Campaign: Campaign{For: time.Minute}, watch: unwatched{}, began: tt.began}
+		if err := c.shrink(tt.ctx, bed, survey, d); err != nil {
+			t.Fatal(err)
+		}
+		f := survey.Findings[0]
+		if f.Stopped != tt.stopped || (f.Tries == 0) != tt.stopped || len(f.Moves) != tt.moves || !survey.Contradicted() || f.Repeated().ZH == "" {
+			t.Errorf("stopped %t after %d tries: %s", f.Stopped, f.Tries, f.Moves)
+		}
+	}
+}
+
 // TestInconclusive also checks that a plan that a card names need not fail again.
 func TestInconclusive(t *testing.T) {
 	for _, test := range []struct {
@@ -147,8 +175,9 @@ func TestInconclusive(t *testing.T) {
 		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Breaks}}}}}, false},
 		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Silent}}}}}, false},
 		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Protects}}}}}, true},
+		{Survey{Plans: 1, Findings: []Finding{{Stopped: true, Drawn: Drawn{Result: Result{Claim: Protects}}}}}, false},
 	} {
-		if got := test.survey.Inconclusive(); got != test.want {
+		if got := test.survey.Inconclusive(); got != test.want || test.survey.Contradicted() && !test.survey.Findings[0].Stopped {
 			t.Errorf("%+v: %t", test.survey, got)
 		}
 	}
@@ -195,7 +224,7 @@ func TestWithoutFinding(t *testing.T) {
 	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "cut, dies") {
 		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
 	}
-	s.Findings = []Finding{{Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "A sells"}}}}
+	s.Findings = []Finding{{First: chaos.Plan{{}}, Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "A sells"}}}}
 	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "not fail again") {
 		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
 	}
@@ -217,6 +246,8 @@ func TestKnownHazard(t *testing.T) {
 	}}}
 	lost, stuck := Result{Invariant: Conservation}, Result{Invariant: Progress}
 	stuck.Recording.Ops = []history.Op{{Outcome: history.Refused, Reason: history.NotAcquired}}
+	atLast := Result{Invariant: Progress}
+	atLast.Recording.Ops = []history.Op{{Return: idleBound + 1, Outcome: history.Refused, Reason: history.NotAcquired}, {Outcome: history.OK}}
 	for _, tt := range []struct {
 		plan   string
 		found  Result
@@ -230,20 +261,21 @@ func TestKnownHazard(t *testing.T) {
 		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
 		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
+		{"A sells at granted, A dies", atLast, "crash", Protects},            // the lease freed it, but much too late
 		{"jumps 1, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
 	} {
 		p, err := chaos.Parse(tt.plan)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found); hazard != tt.hazard || claim != tt.claim {
+		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found, new(conductor).held(tt.found.Recording)); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
 		}
 		want := tt.claim                        // a fence does not help a waiter
 		if tt.found.Invariant == Conservation { // no hazard explains it
 			want = Protects
 		}
-		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found); claim != want {
+		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found, new(conductor).held(tt.found.Recording)); claim != want {
 			t.Errorf("%s, fenced: %q", tt.plan, claim)
 		}
 	}

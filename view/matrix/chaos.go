@@ -21,20 +21,8 @@ func WriteFinding(w io.Writer, f experiment.Finding, screen terminal.Screen, lan
 	for i, m := range f.Moves {
 		say(6, fmt.Sprintf("  %2d. %s", i+1, m.Words().In(lang)))
 	}
-	say(2, "  "+about(f).In(lang))
+	say(2, "  "+api.Joined(f.About(), f.Repeated(), api.Text{EN: "Repeat it:", ZH: "重复："}).In(lang))
 	fmt.Fprintf(w, "  %s\n\n", f.Repeat())
-}
-
-// about says whether the card names the hazard, and whether the plan failed again.
-func about(f experiment.Finding) api.Text {
-	repeated := api.Textf("It failed again at try %d; of %d moves, these remain. Repeat it:", "第 %d 次重复时再次失败；原有 %d 个动作，剩下这些。重复：", f.Tries, len(f.First))
-	switch {
-	case f.First == nil:
-		repeated = api.Text{EN: "Repeat it:", ZH: "重复："}
-	case f.Tries == 0:
-		repeated = api.Textf("It did not fail again. Try it:", "重复时没有再次失败。可以再试：")
-	}
-	return api.Joined(f.About(), repeated)
 }
 
 // SurveyTable has a row for each fault that applies to a strategy: how often it was injected, how often it had its
