@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 
 	"oversell/api"
@@ -142,6 +143,11 @@ func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 		s = p.s.system(r.Strategy)
 		if s.Clients[0].Name = terminal.Number(r.Clients); r.Remaining != nil {
 			s = withStock(s, r.Stock, r.Sold, *r.Remaining)
+		}
+	}
+	if i := slices.Index(words, "--replicas") + 1; i > 0 && i < len(words) {
+		if n, err := strconv.Atoi(words[i]); err == nil && n > 0 {
+			s.Replicas = s.Replicas[:min(n, len(s.Replicas))]
 		}
 	}
 	return inBoth(func(lang string) template.HTML { return s.SVG(t.ID+"-system", lang) })

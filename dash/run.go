@@ -99,7 +99,7 @@ func (r *runs) start(ctx context.Context, req *http.Request) error {
 // follow starts the run, and shows its progress.
 func (r *runs) follow(ctx context.Context, who string, p comparison.Plan) error {
 	names := api.Verbatim(strings.Join(p.Strategies, ", "))
-	begun := &live{Stock: p.Stock, Plan: p.Strategies, clients: p.Clients}
+	begun := &live{Stock: p.Stock, Plan: p.Strategies, clients: p.Clients, alone: p.Target != r.s.Lab.Target}
 	change := func(change func()) {
 		r.s.hub.Send("run", func() []hub.Message { change(); r.live = begun; return r.all() })
 	}

@@ -27,6 +27,7 @@ type live struct {
 	before  load.Progress   // the progress at the last point
 	took    []time.Duration // the response times since then
 	clients int
+	alone   bool         // only the first replica gets requests
 	ended   int          // the number of strategies with a result
 	sold    atomic.Int64 // pieces
 	count   atomic.Pointer[count]

@@ -43,19 +43,40 @@ func (r *runs) moment() stage.Stage {
 	if s.Row = terminal.Number(cmp.Or(l.Stock, 5000)); l.clients > 0 {
 		s.Clients[0].Name = terminal.Number(l.clients)
 	}
-	if len(now.Replicas) > 0 {
-		s.Replicas = nil
+	if l.alone {
+		s.Replicas = s.Replicas[:1]
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.Replicas)) {
-		s.Replicas = append(s.Replicas, stage.Box{Name: name, Note: api.Textf("%s requests", "%s 个请求", terminal.Number(now.Replicas[name]))})
-	}
+	answers := maps.Clone(now.Replicas)
 	if now.Owner != nil {
 		s.Holder = now.Owner.Replica
+		if answers == nil {
+			answers = map[string]int{}
+		}
+		answers[s.Holder] += 0 // a holder is drawn before its first answer
 	}
+	s.Replicas = answered(s.Replicas, answers)
 	if c := now.Count; c != nil {
 		s = withStock(s, l.Stock, c.Sold, c.Left)
 	}
 	return s
+}
+
+// answered returns the replicas with the number of their answers. The others keep their places until each has a name.
+func answered(drawn []stage.Box, answers map[string]int) (all []stage.Box) {
+	for name, n := range answers {
+		b := stage.Box{Name: name}
+		if n > 0 {
+			b.Note = api.Textf("%s requests", "%s 个请求", terminal.Number(n))
+		}
+		all = append(all, b)
+	}
+	for _, b := range drawn {
+		if _, there := answers[b.Name]; !there && len(all) < len(drawn) {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b stage.Box) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // system returns the system at rest, with the lock of a strategy.

@@ -120,7 +120,7 @@ const fullStock = 5000
 // with one request and unlocks with another say enough.
 func (q *request) op(start time.Time) (op history.Op, answered bool) {
 	reason, answered := q.answer["outcome"].(string)
-	if reason == "locked" || reason == "unlocked" {
+	if reason == string(api.Locked) || reason == string(api.Unlocked) || reason == string(api.Expired) {
 		return op, false
 	}
 	op = history.Op{Call: q.called.Sub(start), Return: q.done.Sub(start), Outcome: history.Refused, Reason: reason}

@@ -37,7 +37,7 @@ func TestOp(t *testing.T) {
 	if refused, answered := op(map[string]any{"status": 503.0, "outcome": "not_acquired"}); !answered || refused.Outcome != history.Refused {
 		t.Errorf("%+v", refused)
 	}
-	for _, answer := range []map[string]any{{"status": 200.0, "count": 5000.0}, {"status": 200.0, "outcome": "locked"}, {}} {
+	for _, answer := range []map[string]any{{"status": 200.0, "count": 5000.0}, {"status": 200.0, "outcome": "locked"}, {"status": 410.0, "outcome": "expired"}, {}} {
 		if _, answered := op(answer); answered {
 			t.Errorf("%v is no request with an answer of its own", answer)
 		}

@@ -155,9 +155,12 @@ func silenced(spans []history.Span, replica string, since, end time.Duration) ti
 	return end
 }
 
-// mostTelling returns at most mostTasks tasks, preferably those that held the lock.
+// mostTelling returns at most mostTasks tasks, preferably those that held the lock. If all held it, such as permits of
+// a semaphore, it returns up to mostHolders: without some of them, the picture shows smaller waves than there were.
 func mostTelling(tasks []*task) []*task {
-	if len(tasks) <= mostTasks {
+	const mostHolders = 10
+	waited := slices.ContainsFunc(tasks, func(t *task) bool { return len(t.holds) == 0 })
+	if len(tasks) <= mostTasks || len(tasks) <= mostHolders && !waited {
 		return tasks
 	}
 	chosen := slices.Clone(tasks)
