@@ -59,6 +59,8 @@ type Card struct {
 	Breaks   []Break  `json:"breaks"`
 	// CriticalStep is where experiments pause or kill the holder. Empty means granted or read.
 	CriticalStep Step `json:"critical_step,omitempty"`
+	// Setting says how the servers must be set, and what happens otherwise. No experiment shows it.
+	Setting Text `json:"setting,omitzero"`
 	// Tutorial lists the results that the tutorial's author measured with this strategy.
 	Tutorial []Figure `json:"tutorial"`
 }

@@ -84,6 +84,10 @@ func printCard(w io.Writer, card api.Card, screen terminal.Screen) {
 		line("broken by  %s%s: %s", b.Hazard, at, b.Why.EN)
 		line("           %s", b.Why.ZH)
 	}
+	if card.Setting.EN != "" {
+		line("setting    %s", card.Setting.EN)
+		line("           %s", card.Setting.ZH)
+	}
 	for _, f := range card.Tutorial {
 		line("measured   by the tutorial's author: %.1f/s, median %.0f ms, %d left %s", f.Throughput, f.MedianMS, f.Remaining, f.Note.EN)
 	}

@@ -26,6 +26,9 @@ var (
 func TestCardsInChinese(t *testing.T) {
 	for _, c := range catalog.Cards() {
 		texts := []api.Text{c.Title, c.Summary, c.When}
+		if c.Setting.EN != "" {
+			texts = append(texts, c.Setting)
+		}
 		for _, b := range c.Breaks {
 			texts = append(texts, b.Why)
 		}

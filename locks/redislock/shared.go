@@ -18,6 +18,10 @@ func card(c api.Card, flaws ...api.Hazard) api.Card {
 	if c.Backends == nil {
 		c.Backends = []string{"mysql", "redis"}
 	}
+	c.Setting = api.Text{
+		EN: "Set `maxmemory-policy` to `noeviction`. With any other policy, a full Redis may delete a held lock, as in the hazard `operator`: the next holder gets it at once.",
+		ZH: "请把 `maxmemory-policy` 设为 `noeviction`。用其他策略时，内存满了 Redis 就可能删掉正被持有的锁（与故障 `operator` 相同），下一个持有者立刻就能拿到。",
+	}
 	for _, flaw := range flaws {
 		c.Breaks = append(c.Breaks, api.Break{Hazard: flaw})
 	}
