@@ -47,6 +47,7 @@ func openBackends(s settings) (*clients, error) {
 	outdated := errors.New("reachable, but the schema is not up to date yet")
 	c := &clients{resets: resets, byHand: byHand, Backends: catalog.Backends{
 		DB: db, Redis: single, ZooKeeper: session, Etcd: members, Lease: s.Lease,
+		Namespace: s.Namespace, Shop: &stock.Shop{DB: db, Namespace: s.Namespace},
 	}}
 	c.schema.Store(&outdated)
 	for _, url := range s.Redlock {

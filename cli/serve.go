@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type settings struct {
 	ZooKeeper []string      `env:"ZK_SERVERS" envDefault:"127.0.0.1:2181"`
 	ZKSession time.Duration `env:"ZK_SESSION" envDefault:"10s"`
 	Etcd      []string      `env:"ETCD_ENDPOINTS" envDefault:"127.0.0.1:2379"`
+	Namespace string        `env:"NAMESPACE"`
 	Lease     time.Duration `env:"LEASE" envDefault:"10s"`
 	Conns     int           `env:"CONNS" envDefault:"32"`
 	Drain     time.Duration `env:"DRAIN" envDefault:"0s"`
@@ -80,6 +82,7 @@ func addServeFlags(s *settings, f *pflag.FlagSet) {
 	f.StringSliceVar(&s.ZooKeeper, "zookeeper", s.ZooKeeper, "host:port of the ensemble, separated by commas (ZK_SERVERS)")
 	f.DurationVar(&s.ZKSession, "zk-session", s.ZKSession, "ZooKeeper's session time-out (ZK_SESSION)")
 	f.StringSliceVar(&s.Etcd, "etcd", s.Etcd, "host:port of etcd's members, separated by commas (ETCD_ENDPOINTS)")
+	f.StringVar(&s.Namespace, "namespace", s.Namespace, "a name before the key of each lock, if other deployments use the same servers; the same for all replicas (NAMESPACE)")
 	f.DurationVar(&s.Lease, "lease", s.Lease, "lease of a lock, unless the request has another (LEASE)")
 	f.IntVar(&s.Conns, "conns", s.Conns, "maximum number of connections to each backend (CONNS)")
 	f.DurationVar(&s.Drain, "drain", s.Drain, "time for which a stopping replica still serves, while /readyz answers 503; longer than the balancer takes to notice it (DRAIN)")
@@ -87,6 +90,9 @@ func addServeFlags(s *settings, f *pflag.FlagSet) {
 	f.StringVar(&s.Token, "token", s.Token, "the lab's token (LAB_TOKEN)")
 	f.StringVar(&s.Adapter, "adapter", s.Adapter, "a `COMMAND` of the shell that runs a lock in another language, as the strategy adapter; see docs/adapter.md (ADAPTER)")
 }
+
+// namespaces are the names that all servers accept in a key.
+var namespaces = regexp.MustCompile(`^([[:alnum:]]([\w.-]{0,30}[[:alnum:]])?)?$`)
 
 func (s *settings) check() error {
 	if s.Replica == "" {
@@ -111,6 +117,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("--lease and --zk-session must be %v or more", load.MinLease)
 	case s.Drain < 0 || s.Drain > time.Minute:
 		return fmt.Errorf("--drain %v: must be 0s to 1m0s", s.Drain)
+	case !namespaces.MatchString(s.Namespace):
+		return fmt.Errorf("--namespace %q: must be 32 characters or fewer: letters, digits, and between them . - _", s.Namespace)
 	case len(s.Replica) > 64:
 		return errors.New("--replica must be 64 characters or fewer")
 	}
@@ -136,7 +144,7 @@ func serve(ctx context.Context, s settings) error {
 			return err
 		}
 		defer lock.Close()
-		strategies = append(strategies, locks.Guard(lock, stock.NewLedger(clients.DB)))
+		strategies = append(strategies, locks.Guard(locks.Within(s.Namespace, lock), stock.NewLedger(clients.DB)))
 	}
 	defer runBackground(ctx, clients, s, strategies, log)()
 	tracer, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)

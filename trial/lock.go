@@ -75,7 +75,7 @@ func (l Lock) checkClaims() error {
 // Environment returns the variables of this process that the program of a lock gets, wherever it runs: all
 // but those that configure a replica or name servers.
 func Environment() []string {
-	ours := strings.Fields("ADAPTER ADDR CONNS DRAIN ETCD_AUTH ETCD_CA ETCD_CERT ETCD_ENDPOINTS ETCD_KEY GOMAXPROCS LAB LAB_TOKEN LEASE " +
+	ours := strings.Fields("ADAPTER ADDR CONNS DRAIN ETCD_AUTH ETCD_CA ETCD_CERT ETCD_ENDPOINTS ETCD_KEY GOMAXPROCS LAB LAB_TOKEN LEASE NAMESPACE " +
 		"MYSQL_CA MYSQL_CERT MYSQL_DSN MYSQL_KEY MYSQL_PUBLIC_KEY MYSQL_READS MYSQL_URL REDIS_URL " +
 		"REDLOCK_URLS REPLICA TRACES_TO ZK_AUTH ZK_CA ZK_CERT ZK_KEY ZK_SERVERS ZK_SESSION ZK_TLS")
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {

@@ -26,6 +26,10 @@ type Backends struct {
 	Redlock   []redis.UniversalClient // independent masters
 	ZooKeeper *zklock.Session
 	Etcd      *clientv3.Client
+	// Namespace, if set, begins the keys of all locks and primitives: other deployments use the servers, too.
+	Namespace string
+	// Shop marks stock in Redis. nil means that no other deployment uses it.
+	Shop *stock.Shop
 	// Lease is the default lease, for requests that name no lease.
 	Lease time.Duration
 }
@@ -86,7 +90,7 @@ func constructors() []Constructor {
 		func(b Backends) locks.Strategy { return b.guard(redislock.Multi(b.Redis, b.Lease)) },
 		func(b Backends) locks.Strategy { return b.guard(redislock.MultiServers(b.Redlock, b.Lease)) },
 		func(b Backends) locks.Strategy { return b.guard(redislock.Redlock(b.Redlock, b.Lease)) },
-		func(b Backends) locks.Strategy { return redislock.Watch(b.Redis, b.ledger()) },
+		func(b Backends) locks.Strategy { return redislock.Watch(b.Redis, b.ledger(), b.Namespace) },
 		func(b Backends) locks.Strategy { return b.guard(zklock.Ephemeral(b.ZooKeeper)) },
 		func(b Backends) locks.Strategy { return b.guard(zklock.EphemeralWatch(b.ZooKeeper)) },
 		func(b Backends) locks.Strategy { return b.guard(zklock.Sequential(b.ZooKeeper)) },
@@ -105,14 +109,16 @@ func constructors() []Constructor {
 		func(b Backends) locks.Strategy { return mysqllock.Buckets(b.DB) },
 		func(b Backends) locks.Strategy { return mysqllock.Reservation(b.DB, b.Lease) },
 		func(b Backends) locks.Strategy { return mysqllock.Combining(b.DB) },
-		func(b Backends) locks.Strategy { return redislock.Stock(b.Redis, b.DB) },
+		func(b Backends) locks.Strategy { return redislock.Stock(b.Redis, b.DB, b.Shop) },
 	}
 }
 
 func (b Backends) ledger() *stock.Ledger { return stock.NewLedger(b.DB) }
 
 // guard makes a strategy of a lock.
-func (b Backends) guard(l locks.Locker) locks.Strategy { return locks.Guard(l, b.ledger()) }
+func (b Backends) guard(l locks.Locker) locks.Strategy {
+	return locks.Guard(locks.Within(b.Namespace, l), b.ledger())
+}
 
 // ConstructorOf returns the constructor of the strategy with this id, and false if there is none.
 func ConstructorOf(id string) (Constructor, bool) {
@@ -144,12 +150,12 @@ func Cards() []api.Card {
 
 // Primitives returns the synchronization primitives of Redis and ZooKeeper other than locks.
 func Primitives(b Backends) []locks.Primitives {
-	return []locks.Primitives{redislock.Primitives(b.Redis, b.Lease), zklock.Primitives(b.ZooKeeper)}
+	return []locks.Primitives{redislock.Primitives(b.Redis, b.Namespace, b.Lease), zklock.Primitives(b.ZooKeeper, b.Namespace)}
 }
 
 // Lockers returns locks for data other than the stock, by card ID. No strategy queues with them.
 func Lockers(b Backends) map[string]locks.Locker {
-	return byID(local.Mutex(), redislock.RedisOnce(b.Redis, b.Lease))
+	return byID(local.Mutex(), locks.Within(b.Namespace, redislock.RedisOnce(b.Redis, b.Lease)))
 }
 
 // ByHand returns the locks that requests can acquire and release by hand, by card ID: all strategies that are a lock.

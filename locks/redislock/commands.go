@@ -29,8 +29,8 @@ func Scripts() map[string]string {
 	names, _ := fs.Glob(Source, "*.lua") // no error: the pattern is good
 	for _, name := range names {
 		text, _ := fs.ReadFile(Source, name) // no error: Glob has found it
-		// The scripts of redis-fair have a common first part, which is a file of its own.
-		for _, script := range []string{string(text), fairHeadLua + string(text)} {
+		// Some scripts have a common first part, which is a file of its own.
+		for _, script := range []string{string(text), fairHeadLua + string(text), evictsLua + string(text)} {
 			scripts[redis.NewScript(script).Hash()] = name
 		}
 	}

@@ -35,12 +35,12 @@ func newLatch(p *primitive) *latch {
 	return &latch{primitive: p, set: redis.NewScript(latchSetLua), count: redis.NewScript(latchCountLua)}
 }
 
-// latches is the Redis key of the set of all latches. A latch does not expire, so the number of
+// latches, behind the prefix, is the Redis key of the set of all latches. A latch does not expire, so the number of
 // latches is limited. The braces after "latch" keep all latches on one node of a cluster.
-const latches = primitivePrefix + "latch{all}"
+const latches = "latch{all}"
 
-func latchNames(key string) (latch, channel string) {
-	latch = latches + ":{" + key + "}"
+func latchNames(prefix, key string) (latch, channel string) {
+	latch = prefix + latches + ":{" + key + "}"
 	return latch, primitiveChannel(latch)
 }
 
@@ -49,8 +49,8 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 	if count < 1 || count > latchMost {
 		return false, fmt.Errorf("count %d: a latch needs 1 to %d", count, latchMost)
 	}
-	name, _ := latchNames(key)
-	done, err := l.run(ctx, key, l.set, []string{name, latches}, count, uuid.NewString(), locks.MaxNames)
+	name, _ := latchNames(l.prefix, key)
+	done, err := l.run(ctx, key, l.set, []string{name, l.prefix + latches}, count, uuid.NewString(), locks.MaxNames)
 	if err == nil && done < 0 {
 		err = fmt.Errorf("%w: %d latches are counting; use the name of one of them, or reset the stock, which deletes them all", locks.ErrFull, locks.MaxNames)
 	}
@@ -59,8 +59,8 @@ func (l *latch) TrySet(ctx context.Context, key string, count int) (set bool, er
 
 // CountDown reduces the count by 1, never below 0, and returns the new count.
 func (l *latch) CountDown(ctx context.Context, key string) (left int, err error) {
-	name, channel := latchNames(key)
-	return l.run(ctx, key, l.count, []string{name, channel, latches})
+	name, channel := latchNames(l.prefix, key)
+	return l.run(ctx, key, l.count, []string{name, channel, l.prefix + latches})
 }
 
 // run sends a script and waits for the answer, even if ctx is cancelled meanwhile.
@@ -83,7 +83,7 @@ func (l *latch) Await(ctx context.Context, r locks.Request) error {
 	if ctx.Err() != nil {
 		return locks.NotAcquired(ctx, r.Key, r.Wait)
 	}
-	name, channel := latchNames(r.Key)
+	name, channel := latchNames(l.prefix, r.Key)
 	began, first := time.Now(), ""
 	for {
 		sequence := l.notifier.sequence(channel)

@@ -59,7 +59,7 @@ func TestLatchOpen(t *testing.T) {
 // before their next request.
 func TestLatchSetAnew(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	name, channel := latchNames(key)
+	name, channel := latchNames(primitivePrefix, key)
 	script, err := c.ScriptLoad(t.Context(), latchCountLua).Result()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestLatchSetAnew(t *testing.T) {
 		})
 		soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
 		pipe := c.TxPipeline() // in one transaction, so that no waiter reads the latch in between
-		pipe.EvalSha(t.Context(), script, []string{name, channel, latches})
+		pipe.EvalSha(t.Context(), script, []string{name, channel, primitivePrefix + latches})
 		pipe.HSet(t.Context(), name, "left", 1, "id", "after "+old)
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestLatchTogether(t *testing.T) {
 	sets(t, all[0], key, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	fickle := beside(func() (*locks.Lock, error) { return nil, all[1].Latch.Await(ctx, request(key, "", enough, 0)) })
-	_, channel := latchNames(key)
+	_, channel := latchNames(primitivePrefix, key)
 	soon(t, "it waits", func() bool { return waitersAt(all[1], channel) == 1 })
 	cancel()
 	_, err := result(t, "a cancelled waiter", fickle)
@@ -143,7 +143,7 @@ func waitersAt(p locks.Primitives, channel string) int {
 
 // TestFullLatches checks the limit on the number of latches, which do not expire.
 func TestFullLatches(t *testing.T) {
-	p, name := Primitives(one(t), time.Minute), newKey()
+	p, name := Primitives(one(t), "", time.Minute), newKey()
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })
 	key := func(i int) string { return fmt.Sprintf("%s-%d", name, i) }
 	full := 0

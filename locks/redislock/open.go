@@ -95,9 +95,15 @@ func Ping(ctx context.Context, c redis.UniversalClient) error {
 // probe is a key of its own: the name of a lock could be any other, and a probe must not overwrite a held lock.
 const probe = "oversell:probe"
 
-// PingMaster returns nil if the Redis carries out a write. The key lasts for a second.
+// PingMaster returns nil if the Redis carries out a write, and no master may evict a stock or the counter of a fence.
+// The key lasts for a second.
 func PingMaster(ctx context.Context, c redis.UniversalClient) error {
-	return c.Set(ctx, probe, "", time.Second).Err()
+	if err := c.Set(ctx, probe, "", time.Second).Err(); err != nil {
+		return err
+	}
+	return eachMaster(ctx, c, func(ctx context.Context, master redis.UniversalClient) error {
+		return redis.NewScript(evictsLua+"return evicts() or 1").Run(ctx, master, nil).Err()
+	})
 }
 
 func clusterIsWhole(ctx context.Context, master redis.UniversalClient) error {

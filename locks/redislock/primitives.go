@@ -13,14 +13,14 @@ import (
 	"oversell/stock"
 )
 
-// primitivePrefix is the start of every Redis key of a primitive. The kind of primitive follows,
+// primitivePrefix is the start of every Redis key of a primitive, behind the namespace. The kind of primitive follows,
 // then the user's key in braces. The braces keep all these keys on one node of a cluster.
 const primitivePrefix = "primitive:"
 
 // Primitives returns the read-write lock, the semaphore and the latch in one Redis (tutorial
-// 3.9.5 to 3.9.7). lease is the default lease. A lease is renewed while its holder lives.
-func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
-	p := &primitive{client: c, lease: lease, notifier: newNotifier(c, linger)}
+// 3.9.5 to 3.9.7), with keys of the namespace. lease is the default lease. A lease is renewed while its holder lives.
+func Primitives(c redis.UniversalClient, namespace string, lease time.Duration) locks.Primitives {
+	p := &primitive{client: c, prefix: strings.TrimPrefix(namespace+":"+primitivePrefix, ":"), lease: lease, notifier: newNotifier(c, linger)}
 	return locks.Primitives{
 		Backend: "redis", ReadWrite: newReadWrite(p), Semaphore: newSemaphore(p), Latch: newLatch(p), Clear: p.clear,
 	}
@@ -28,6 +28,7 @@ func Primitives(c redis.UniversalClient, lease time.Duration) locks.Primitives {
 
 type primitive struct {
 	client   redis.UniversalClient
+	prefix   string // the namespace and primitivePrefix
 	lease    time.Duration
 	notifier *notifier
 }
@@ -87,7 +88,7 @@ func (p *primitive) tryOnce(ctx context.Context, r locks.Request, w want) (*lock
 
 // clear deletes all primitives and wakes the waiters. Holders notice the loss at the next renewal.
 func (p *primitive) clear(ctx context.Context) error {
-	keys := p.client.Scan(ctx, 0, primitivePrefix+"*", 1000).Iterator()
+	keys := p.client.Scan(ctx, 0, p.prefix+"*", 1000).Iterator()
 	var err error
 	for err == nil && keys.Next(ctx) {
 		key := keys.Val()

@@ -56,14 +56,14 @@ func newReadWrite(p *primitive) *readWrite {
 }
 
 // readWriteNames returns the keys of one lock. waiting is the set of the groups of waiting writers.
-func readWriteNames(key string) (readers, writers, waiting string) {
-	base := primitivePrefix + "rw:{" + key + "}"
+func readWriteNames(prefix, key string) (readers, writers, waiting string) {
+	base := prefix + "rw:{" + key + "}"
 	return base + ":readers", base + ":writers", base + ":waiting"
 }
 
 // Read acquires the lock for reading. It waits while another owner writes or waits to write.
 func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	readers, writers, waiting := readWriteNames(r.Key)
+	readers, writers, waiting := readWriteNames(l.prefix, r.Key)
 	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	w := l.want(r, readers, token)
 	w.try = func(ctx context.Context) (bool, time.Duration, error) {
@@ -74,7 +74,7 @@ func (l *readWrite) Read(ctx context.Context, r locks.Request) (*locks.Lock, err
 
 // Write waits while another owner reads or writes. A mere reader gets locks.ErrUpgrade.
 func (l *readWrite) Write(ctx context.Context, r locks.Request) (*locks.Lock, error) {
-	readers, writers, waiting := readWriteNames(r.Key)
+	readers, writers, waiting := readWriteNames(l.prefix, r.Key)
 	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, l.lease)
 	mine, life := &writerGroup{}, time.Duration(0) // life is the lease of our entry in waiting
 	if r.Wait > 0 {
@@ -122,7 +122,7 @@ func (l *readWrite) acquire(ctx context.Context, r locks.Request, turns *locks.F
 
 // want describes an acquisition, but lacks try. set is the Redis key of the token's sorted set.
 func (l *readWrite) want(r locks.Request, set, token string) want {
-	_, writers, _ := readWriteNames(r.Key)
+	_, writers, _ := readWriteNames(l.prefix, r.Key)
 	channel, lease := primitiveChannel(set), cmp.Or(r.Lease, l.lease)
 	return want{channel: channel, grant: locks.Grant{
 		Key: r.Key, Owner: r.Owner, Lease: lease,
@@ -160,7 +160,7 @@ func (l *readWrite) part(ctx context.Context, key string, mine *writerGroup) {
 	if !empty || !stored {
 		return
 	}
-	_, writers, waiting := readWriteNames(key)
+	_, writers, waiting := readWriteNames(l.prefix, key)
 	clean, cancel := locks.CleanUp(ctx)
 	defer cancel()
 	_ = l.release.Run(clean, l.client, []string{waiting, writers, primitiveChannel(waiting)}, mine.id).Err()

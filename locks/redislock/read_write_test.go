@@ -24,7 +24,7 @@ const enough = 20 * time.Second
 // threeReplicas returns the primitives of three processes.
 func threeReplicas(t *testing.T, lease time.Duration) [3]locks.Primitives {
 	t.Helper()
-	return [3]locks.Primitives{Primitives(one(t), lease), Primitives(one(t), lease), Primitives(one(t), lease)}
+	return [3]locks.Primitives{Primitives(one(t), "", lease), Primitives(one(t), "", lease), Primitives(one(t), "", lease)}
 }
 
 // given returns h, the Lock of a request. It fails the test if the request got an error.
@@ -147,7 +147,7 @@ func TestReadWriteReentry(t *testing.T) {
 // again: the writer waits for the first read of this reader.
 func TestWriterWaits(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	_, _, waiting := readWriteNames(key)
+	_, _, waiting := readWriteNames(primitivePrefix, key)
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
 	early := given(t, h, err)
 	gone, cancel := context.WithCancel(t.Context())
@@ -184,7 +184,7 @@ func TestWriterWaits(t *testing.T) {
 // gives up. The lease is an hour, so a message has woken them.
 func TestWriterGivesUp(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	_, _, waiting := readWriteNames(key)
+	_, _, waiting := readWriteNames(primitivePrefix, key)
 	h, err := all[0].ReadWrite.Read(t.Context(), request(key, "early", 0, 0))
 	early := given(t, h, err)
 	writer := beside(func() (*locks.Lock, error) {
@@ -205,7 +205,7 @@ func TestWriterGivesUp(t *testing.T) {
 // time.
 func TestWriterAmongReaders(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	readers, _, _ := readWriteNames(key)
+	readers, _, _ := readWriteNames(primitivePrefix, key)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stream sync.WaitGroup
@@ -242,7 +242,7 @@ func TestWriterAmongReaders(t *testing.T) {
 func TestDeadReader(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	readers, writers, waiting := readWriteNames(key)
+	readers, writers, waiting := readWriteNames(primitivePrefix, key)
 	script := redis.NewScript(readWriteReadLua)
 	if granted, _, err := readWriteAnswer(script.Run(t.Context(), c, []string{readers, writers, waiting}, locks.Token("dead"), lease.Milliseconds())); err != nil || !granted {
 		t.Fatal(granted, err)
@@ -281,7 +281,7 @@ func TestDeadReader(t *testing.T) {
 // of dead holders expire, too.
 func TestDeadAlone(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	readers, writers, waiting := readWriteNames(key)
+	readers, writers, waiting := readWriteNames(primitivePrefix, key)
 	script := redis.NewScript(readWriteReadLua)
 	die := func() {
 		t.Helper()
@@ -313,7 +313,7 @@ func TestPrimitivesClear(t *testing.T) {
 		return all[1].Semaphore.Acquire(t.Context(), request(key, "next", enough, 0), 1, 1)
 	})
 	through := beside(func() (*locks.Lock, error) { return nil, all[1].Latch.Await(t.Context(), request(key, "", enough, 0)) })
-	_, latch := latchNames(key)
+	_, latch := latchNames(primitivePrefix, key)
 	for _, channel := range []string{"primitive:rw:{" + key + "}:channel", "primitive:semaphore:{" + key + "}:channel", latch} {
 		listening(t, c, channel, 1)
 	}
@@ -427,7 +427,7 @@ func TestLatePrimitives(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, link, key := one(t), linkTo(t, servers.Addresses().Redis[0]), newKey()
-			take := test.of(Primitives(client(t, servers.RedisURL(link.Addr())), time.Hour))
+			take := test.of(Primitives(client(t, servers.RedisURL(link.Addr())), "", time.Hour))
 			h, err := take(t.Context(), request(key, "first", 0, 0)) // this loads the scripts
 			giveBack(t, given(t, h, err))
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

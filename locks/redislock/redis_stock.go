@@ -20,6 +20,8 @@ import (
 )
 
 var (
+	//go:embed evicts.lua
+	evictsLua string
 	//go:embed redis_stock_sell.lua
 	stockSellLua string
 	//go:embed redis_stock_load.lua
@@ -34,11 +36,12 @@ var (
 // trip: it checks the count, reduces the count, and adds the order to an outbox. The method Run
 // ([locks.Runner]) subtracts the sales in the outbox from the row in MySQL.
 //
-// The keys share a hash tag, because a script may use only one slot of a cluster.
-func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
+// The keys share a hash tag, because a script may use only one slot of a cluster. They have the name of the shop:
+// with the keys of another one, its pieces would be sold, and taken from the wrong row.
+func Stock(c redis.UniversalClient, db *gorm.DB, shop *stock.Shop) locks.Strategy {
 	return &shelf{
-		client: c, db: db, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
-		sell: redis.NewScript(stockSellLua), load: redis.NewScript(stockLoadLua), trim: redis.NewScript(stockTrimLua),
+		client: c, db: db, shop: shop, ledger: stock.NewLedger(db), sold: make(chan struct{}, 1),
+		sell: redis.NewScript(evictsLua + stockSellLua), load: redis.NewScript(stockLoadLua), trim: redis.NewScript(stockTrimLua),
 		clear: redis.NewScript(stockClearLua),
 	}
 }
@@ -46,6 +49,7 @@ func Stock(c redis.UniversalClient, db *gorm.DB) locks.Strategy {
 type shelf struct {
 	client                  redis.UniversalClient
 	db                      *gorm.DB
+	shop                    *stock.Shop
 	ledger                  *stock.Ledger
 	sell, load, trim, clear *redis.Script
 	loading                 singleflight.Group
@@ -55,12 +59,24 @@ type shelf struct {
 // taken is the step of a sale that is in Redis, but not in the row yet.
 const taken api.Step = "taken"
 
-const pendingName = "{redis-stock}:pending"
+// keys returns the keys of a product's count, its outbox, and the set of products with sales.
+func (s *shelf) keys(ctx context.Context, product int64) ([]string, error) {
+	shop, err := s.shop.Name(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder := "{" + strings.TrimSuffix("redis-stock:"+shop, ":") + "}:"
+	name := folder + strconv.FormatInt(product, 10)
+	return []string{name, name + ":outbox", folder + "pending"}, nil
+}
 
-// stockKeys returns the keys of a product's count, its outbox, and the set of products with sales.
-func stockKeys(product int64) []string {
-	name := fmt.Sprintf("{redis-stock}:%d", product)
-	return []string{name, name + ":outbox", pendingName}
+// run sends a script with the keys of a product.
+func (s *shelf) run(ctx context.Context, script *redis.Script, product int64, args ...any) *redis.Cmd {
+	keys, err := s.keys(ctx, product)
+	if err != nil {
+		return redis.NewCmdResult(nil, err)
+	}
+	return script.Run(ctx, s.client, keys, args...)
 }
 
 func (s *shelf) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
@@ -106,6 +122,10 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
 	}
+	keys, err := s.keys(ctx, o.Product)
+	if err != nil {
+		return 0, err
+	}
 	// The end of ctx cannot stop the script any more, so take waits for the answer.
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), execTimeout)
 	defer cancel()
@@ -115,7 +135,7 @@ func (s *shelf) take(ctx context.Context, o stock.Order) (left int, err error) {
 	if err != nil {
 		return 0, beforeExec(free, err)
 	}
-	answer, err := s.sell.Run(free, together, stockKeys(o.Product), o.Qty, o.Product, o.Owner).Int64Slice()
+	answer, err := s.sell.Run(free, together, keys, o.Qty, o.Product, o.Owner).Int64Slice()
 	var dial *net.OpError
 	switch {
 	case errors.Is(err, redis.ErrPoolTimeout), errors.As(err, &dial) && dial.Op == "dial":
@@ -147,7 +167,7 @@ func (s *shelf) bring(ctx context.Context, product int64) error {
 			if err := tx.Raw("SELECT count FROM db_stock WHERE id = ?", product).Row().Scan(&count); err != nil {
 				return err
 			}
-			loaded, err := s.load.Run(ctx, s.client, stockKeys(product)[:1], count, m.load+1).Int()
+			loaded, err := s.run(ctx, s.load, product, count, m.load+1).Int()
 			if err != nil {
 				return beforeExec(ctx, err)
 			}
@@ -205,9 +225,10 @@ func (s *shelf) carry(ctx context.Context, product int64, then func(*gorm.DB, *s
 // pending adds up the pieces of all outbox entries after last. It sets last to the newest entry.
 func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (pieces int, err error) {
 	const batch = 1000
-	for {
+	keys, err := s.keys(ctx, product)
+	for err == nil {
 		after := fmt.Sprintf("(%d-%d", last.load, last.sale)
-		entries, err := s.client.XRangeN(ctx, stockKeys(product)[1], after, "+", batch).Result()
+		entries, err := s.client.XRangeN(ctx, keys[1], after, "+", batch).Result()
 		if err != nil {
 			return 0, beforeExec(ctx, err)
 		}
@@ -226,6 +247,7 @@ func (s *shelf) pending(ctx context.Context, product int64, last *saleID) (piece
 			return pieces, nil
 		}
 	}
+	return 0, err
 }
 
 const (
@@ -260,7 +282,11 @@ func (s *shelf) Run(ctx context.Context) {
 func (s *shelf) carryAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, carryTimeout)
 	defer cancel()
-	products, err := s.client.SMembers(ctx, pendingName).Result()
+	keys, err := s.keys(ctx, 0)
+	if err != nil {
+		return err
+	}
+	products, err := s.client.SMembers(ctx, keys[2]).Result()
 	for _, name := range products {
 		product, bad := strconv.ParseInt(name, 10, 64)
 		if bad != nil {
@@ -269,7 +295,7 @@ func (s *shelf) carryAll(ctx context.Context) error {
 		last, failed := s.carry(ctx, product, nil)
 		if failed == nil {
 			// If the replica dies before trim deletes these sales, the next carry skips them.
-			failed = s.trim.Run(ctx, s.client, stockKeys(product), product, last.load, last.sale).Err()
+			failed = s.run(ctx, s.trim, product, product, last.load, last.sale).Err()
 		}
 		err = errors.Join(err, failed)
 	}
@@ -277,11 +303,19 @@ func (s *shelf) carryAll(ctx context.Context) error {
 }
 
 func (s *shelf) Count(ctx context.Context, product int64) (int, error) {
-	return countOrRow(ctx, s.client.HGet(ctx, stockKeys(product)[0], "count"), s.ledger, product)
+	keys, err := s.keys(ctx, product)
+	if err != nil {
+		return 0, err
+	}
+	return countOrRow(ctx, s.client.HGet(ctx, keys[0], "count"), s.ledger, product)
 }
 
 func (s *shelf) Holds(ctx context.Context, product int64) (bool, error) {
-	return s.client.HExists(ctx, stockKeys(product)[0], "count").Result()
+	keys, err := s.keys(ctx, product)
+	if err != nil {
+		return false, err
+	}
+	return s.client.HExists(ctx, keys[0], "count").Result()
 }
 
 // Restock waits for a running carry. The new load number makes later carries skip the sales from before the
@@ -301,7 +335,7 @@ func (s *shelf) Clear(ctx context.Context, key string) error {
 	if err := s.db.WithContext(ctx).Raw("SELECT loads FROM db_redis_stock WHERE product = ?", product).Scan(&load).Error; err != nil || load == 0 {
 		return err
 	}
-	return s.clear.Run(ctx, s.client, stockKeys(product), product, load).Err()
+	return s.run(ctx, s.clear, product, product, load).Err()
 }
 
 func (*shelf) Card() api.Card {
@@ -316,6 +350,10 @@ func (*shelf) Card() api.Card {
 		When: api.Text{
 			EN: "Choose it for a flash sale that is too large for MySQL, if you accept some overselling after a failure of Redis. Otherwise use `combining`.",
 			ZH: "秒杀流量超出 MySQL 的能力，又能接受 Redis 故障后少量超卖时选它。否则用 `combining`。",
+		},
+		Setting: api.Text{
+			EN: "It does not sell from a Redis whose `maxmemory-policy` is one of `allkeys-*`, which may delete sales: set it to `noeviction`.",
+			ZH: "Redis 的 `maxmemory-policy` 是 `allkeys-*` 时可能删掉已售出的记录，因此拒绝销售：请设为 `noeviction`。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause, api.CASStorm, api.WriteBehind},
 		Breaks: []api.Break{{Hazard: api.Failover, At: taken, Why: api.Text{

@@ -4,6 +4,6 @@ local stock = redis.call('hmget', KEYS[1], 'count', 'load')
 if stock[1] or tonumber(stock[2] or '0') >= tonumber(ARGV[2]) then
   return 0
 end
-redis.call('hset', KEYS[1], 'count', ARGV[1], 'load', ARGV[2], 'sale', 0)
+redis.call('hset', KEYS[1], 'count', ARGV[1], 'load', ARGV[2], 'sale', 0, 'carried', 0)
 redis.call('persist', KEYS[1])
 return 1

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/lockstest"
+	"oversell/migrations"
 	"oversell/stock"
 )
 
@@ -36,7 +40,7 @@ func (s *backends) replicaAt(t *testing.T, dsn string, c redis.UniversalClient) 
 			_ = pool.Close()
 		}
 	})
-	return Stock(c, db).(*shelf) //nolint:forcetypeassert // it is one
+	return Stock(c, db, nil).(*shelf) //nolint:forcetypeassert // it is one
 }
 
 // TestStock runs all tests of Stock with one MySQL.
@@ -48,7 +52,7 @@ func TestStock(t *testing.T) {
 		"died before the commit": stockBeforeCommit, "died while loading": stockDiedLoading, "count lost": stockCountLost,
 		"fell back": stockFellBack, "reset under way": stockReset, "reset without redis": stockResetAlone,
 		"late load":     stockLateLoad,
-		"without mysql": stockWithoutMySQL, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed,
+		"without mysql": stockWithoutMySQL, "lost reply": stockLostReply, "life": stockLife, "flushed": stockFlushed, "evicting": stockEvicting, "outbox lost": stockOutboxLost, "two shops": stockTwoShops,
 	} {
 		// Not in parallel: carryAll subtracts the sales of all products from their rows.
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -64,6 +68,15 @@ func (s *backends) row(t *testing.T, product int64) int {
 	return item.Count
 }
 
+func (s *shelf) names(t *testing.T, product int64) []string {
+	t.Helper()
+	keys, err := s.keys(t.Context(), product)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
 func sellOne(t *testing.T, r *shelf, product int64, want int) {
 	t.Helper()
 	receipt, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "buyer", Wait: time.Minute})
@@ -77,7 +90,7 @@ func carried(t *testing.T, r *shelf, product int64) {
 	t.Helper()
 	m, err := r.carry(t.Context(), product, nil)
 	if err == nil {
-		err = r.trim.Run(t.Context(), r.client, stockKeys(product), product, m.load, m.sale).Err()
+		err = r.run(t.Context(), r.trim, product, product, m.load, m.sale).Err()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -129,10 +142,10 @@ func stockStorm(t *testing.T, s *backends) {
 	if sold.Load() != 100 || soldOut.Load() != 50 {
 		t.Errorf("%d sold, %d sold out", sold.Load(), soldOut.Load())
 	}
-	if n, err := r.client.XLen(t.Context(), stockKeys(product)[1]).Result(); err != nil || n != 0 {
+	if n, err := r.client.XLen(t.Context(), r.names(t, product)[1]).Result(); err != nil || n != 0 {
 		t.Errorf("%d orders are in the outbox, %v", n, err)
 	}
-	if is, err := r.client.SIsMember(t.Context(), pendingName, product).Result(); err != nil || is {
+	if is, err := r.client.SIsMember(t.Context(), r.names(t, product)[2], product).Result(); err != nil || is {
 		t.Errorf("nothing is to be carried, but products are pending: %v", err)
 	}
 }
@@ -174,7 +187,7 @@ func stockBeforeCommit(t *testing.T, s *backends) {
 func stockDiedLoading(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
-	if err := r.load.Run(t.Context(), r.client, stockKeys(product)[:1], 10, 1).Err(); err != nil {
+	if err := r.run(t.Context(), r.load, product, 10, 1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	sellOne(t, r, product, 9)
@@ -189,7 +202,7 @@ func stockCountLost(t *testing.T, s *backends) {
 	r := s.newReplica(t)
 	sellOne(t, r, product, 9)
 	sellOne(t, r, product, 8)
-	if err := r.client.Del(t.Context(), stockKeys(product)[0]).Err(); err != nil {
+	if err := r.client.Del(t.Context(), r.names(t, product)[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
 	var both sync.WaitGroup
@@ -212,7 +225,7 @@ func stockCountLost(t *testing.T, s *backends) {
 func stockFellBack(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	r := s.newReplica(t)
-	key := stockKeys(product)[0]
+	key := r.names(t, product)[0]
 	sellOne(t, r, product, 9)
 	old, err := r.client.HGetAll(t.Context(), key).Result()
 	if err != nil {
@@ -221,7 +234,8 @@ func stockFellBack(t *testing.T, s *backends) {
 	sellOne(t, r, product, 8)
 	sellOne(t, r, product, 7)
 	carried(t, r, product)
-	if err := errors.Join(r.client.Del(t.Context(), stockKeys(product)...).Err(), r.client.HSet(t.Context(), key, old).Err()); err != nil {
+	outbox := redis.XAddArgs{Stream: r.names(t, product)[1], ID: old["load"] + "-1", Values: []string{"qty", "1"}}
+	if err := errors.Join(r.client.Del(t.Context(), r.names(t, product)...).Err(), r.client.HSet(t.Context(), key, old).Err(), r.client.XAdd(t.Context(), &outbox).Err()); err != nil {
 		t.Fatal(err)
 	}
 	sellOne(t, r, product, 8) // that piece was sold before
@@ -249,6 +263,158 @@ func stockFlushed(t *testing.T, s *backends) {
 	sellOne(t, r, product, 5) // this piece was sold before the flush
 	carried(t, r, product)
 	wantCounts(t, s, r, product, 5, 5)
+}
+
+// stockEvicting changes the policy of Redis while it sells. A sale that Redis may delete is refused, and what was
+// sold before is in the row.
+func stockEvicting(t *testing.T, s *backends) {
+	product := s.newProduct(t, 1000)
+	r, sold := s.replicaAt(t, s.Addresses().MySQL, configurable(t)), 0
+	set := func(policy, maxmemory string) {
+		for name, value := range map[string]string{"maxmemory-policy": policy, "maxmemory": maxmemory} {
+			if err := r.client.ConfigSet(t.Context(), name, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sell := func() error {
+		_, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Owner: "buyer", Wait: time.Minute})
+		if err == nil {
+			sold++
+		}
+		return err
+	}
+	for _, test := range []struct {
+		policy, maxmemory string
+		refused           bool
+	}{
+		{"allkeys-lru", "100mb", true}, {"noeviction", "100mb", false}, {"allkeys-random", "100mb", true},
+		{"volatile-lru", "100mb", false}, {"allkeys-lfu", "0", false}, {"allkeys-lfu", "100mb", true},
+	} {
+		set(test.policy, test.maxmemory)
+		var err error
+		soon(t, test.policy+" is noticed", func() bool { err = sell(); return (err != nil) == test.refused })
+		if ready := Ping(t.Context(), r.client); (ready != nil) != test.refused {
+			t.Errorf("%s, maxmemory %s: ready: %v", test.policy, test.maxmemory, ready)
+		}
+		if test.refused && (!errors.Is(err, stock.ErrUnavailable) || !strings.Contains(err.Error(), "maxmemory-policy "+test.policy)) {
+			t.Errorf("%s: %v", test.policy, err)
+		}
+	}
+	set("noeviction", "1") // without memory, nothing is sold, and what was sold still leaves the outbox
+	soon(t, "the memory is full", func() bool {
+		err := sell()
+		return errors.Is(err, stock.ErrUnavailable) && strings.Contains(err.Error(), "OOM")
+	})
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 1000-sold, 1000-sold)
+}
+
+// configurable returns a client for a Redis that may be configured: those of a rig refuse it.
+func configurable(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(listener.Addr().String(), ":")
+	_ = listener.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	server := exec.CommandContext(ctx, "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", t.TempDir())
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); _ = server.Wait() })
+	c := client(t, "redis://127.0.0.1:"+port+"/0")
+	soon(t, "redis-server answers", func() bool { return c.Ping(t.Context()).Err() == nil })
+	return c
+}
+
+// stockOutboxLost deletes the outbox, like an eviction. If its sales are in the row, nothing was lost. Otherwise
+// the next sale is refused, with what to do.
+func stockOutboxLost(t *testing.T, s *backends) {
+	product := s.newProduct(t, 10)
+	r := s.newReplica(t)
+	lose := func(key int) {
+		if err := r.client.Del(t.Context(), r.names(t, product)[key]).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sellOne(t, r, product, 9)
+	carried(t, r, product)
+	lose(1)
+	sellOne(t, r, product, 8)
+	sellOne(t, r, product, 7)
+	lose(1)
+	_, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Wait: time.Minute})
+	if !errors.Is(err, stock.ErrUnavailable) || !strings.Contains(err.Error(), "2 sales that are not in MySQL: set the count of the row to 7") {
+		t.Errorf("two sales are lost: %v", err)
+	}
+	if err := r.db.Exec("UPDATE db_stock SET count = 7 WHERE id = ?", product).Error; err != nil {
+		t.Fatal(err)
+	}
+	lose(0)
+	sellOne(t, r, product, 6)
+	carried(t, r, product)
+	wantCounts(t, s, r, product, 6, 6)
+}
+
+// stockTwoShops sells the same product of two shops, each with a database and replicas of its own, on one Redis. A
+// copy of a database, with another namespace, is a third shop.
+func stockTwoShops(t *testing.T, s *backends) {
+	product := s.newProduct(t, 200)
+	ours, err := mysql.ParseDSN(s.Addresses().MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := ours.Clone()
+	theirs.DBName += "_b"
+	first := s.newReplica(t)
+	if err := first.db.Exec("CREATE DATABASE " + theirs.DBName).Error; err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.db.Exec("DROP DATABASE " + theirs.DBName).Error }()
+	second := s.replicaAt(t, theirs.FormatDSN(), s.client(t))
+	pool, err := second.db.DB()
+	if err == nil {
+		err = migrations.Up(t.Context(), pool)
+	}
+	if err == nil {
+		err = second.db.Exec("INSERT INTO db_stock (id, product_code, stock_code, count) VALUES (?, '1', '1', 300)", product).Error
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicas := []*shelf{first, s.newReplica(t), second, s.replicaAt(t, theirs.FormatDSN(), s.client(t))}
+	ctx, stop := context.WithCancel(t.Context())
+	var sellers, carriers sync.WaitGroup
+	for _, r := range replicas {
+		r.shop = &stock.Shop{DB: r.db}
+		carriers.Go(func() { r.Run(ctx) })
+		sellers.Go(func() {
+			for range 50 {
+				if _, err := r.Deduct(t.Context(), stock.Order{Product: product, Qty: 1, Wait: time.Minute}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	sellers.Wait()
+	stop()
+	carriers.Wait()
+	for r, want := range map[*shelf]int{first: 100, second: 200} {
+		if item, err := r.ledger.Read(t.Context(), product); err != nil || item.Count != want {
+			t.Errorf("the row has %d, %v; want %d", item.Count, err, want)
+		}
+	}
+	copied := s.newReplica(t)
+	copied.shop = &stock.Shop{DB: copied.db, Namespace: "copy"}
+	if err := s.reset(t, copied, product); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := first.client.Exists(t.Context(), first.names(t, product)[0]).Result(); err != nil || n != 1 {
+		t.Errorf("the reset of a copy has deleted the stock of the original: %v", err)
+	}
 }
 
 // stockReset resets the stock while carry subtracts sales from the row. Sales from before the reset
@@ -302,7 +468,7 @@ func stockLateLoad(t *testing.T, s *backends) {
 	if err := r.db.Raw("SELECT loads FROM db_redis_stock WHERE product = ?", product).Scan(&load).Error; err != nil {
 		t.Fatal(err)
 	}
-	if n, err := r.load.Run(t.Context(), r.client, stockKeys(product)[:1], 10, load).Int(); err != nil || n != 0 {
+	if n, err := r.run(t.Context(), r.load, product, 10, load).Int(); err != nil || n != 0 {
 		t.Errorf("the late load: %d, %v", n, err)
 	}
 	sellOne(t, r, product, 49)

@@ -6,6 +6,8 @@ local load, sale = tonumber(ARGV[2]), tonumber(ARGV[3])
 -- sales would get the ids of those sales, and would never be subtracted in MySQL.
 if stock[1] and (stock[1] + 0 < load or stock[1] + 0 == load and (stock[2] or 0) + 0 < sale) then
   redis.call('del', KEYS[1], KEYS[2])
+elseif stock[1] and stock[1] + 0 == load then
+  redis.pcall('hset', KEYS[1], 'carried', ARGV[3]) -- without memory, the rest is still useful
 end
 redis.call('xtrim', KEYS[2], 'minid', ARGV[2] .. '-' .. string.format('%.0f', sale + 1))
 local entries = redis.call('xlen', KEYS[2])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,13 +19,14 @@ import (
 // the count, reads it, and writes it in MULTI and EXEC. If the count was written after the WATCH,
 // EXEC changes nothing, and the sale starts again. Only the first sale of a product reads the row
 // in MySQL, and loads its count. No sale writes the row.
-func Watch(c redis.UniversalClient, ledger *stock.Ledger) locks.Strategy {
-	return &watch{c, ledger}
+func Watch(c redis.UniversalClient, ledger *stock.Ledger, namespace string) locks.Strategy {
+	return &watch{c, ledger, strings.TrimPrefix(namespace+":redis-watch:", ":")}
 }
 
 type watch struct {
 	client redis.UniversalClient
 	ledger *stock.Ledger
+	prefix string // of the keys in Redis
 }
 
 const (
@@ -35,7 +37,7 @@ const (
 	execTimeout = 5 * time.Second
 )
 
-func watchName(product int64) string { return "redis-watch:" + api.Key(product) }
+func (s *watch) name(product int64) string { return s.prefix + api.Key(product) }
 
 func (s *watch) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	began, mean := time.Now(), shortestPause
@@ -73,7 +75,7 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 	if ctx.Err() != nil {
 		return 0, beforeExec(ctx, nil)
 	}
-	name := watchName(o.Product)
+	name := s.name(o.Product)
 	sent := false
 	err = s.client.Watch(ctx, func(tx *redis.Tx) error {
 		if remaining, err = s.read(ctx, tx, o); err != nil {
@@ -106,7 +108,7 @@ func (s *watch) try(ctx context.Context, o stock.Order) (remaining int, err erro
 }
 
 func (s *watch) read(ctx context.Context, tx *redis.Tx, o stock.Order) (remaining int, err error) {
-	count, err := tx.Get(ctx, watchName(o.Product)).Int()
+	count, err := tx.Get(ctx, s.name(o.Product)).Int()
 	if errors.Is(err, redis.Nil) {
 		return 0, errNotLoaded
 	}
@@ -153,7 +155,7 @@ func afterExec(err error) error {
 // load copies the count from the row, unless another client writes the count in Redis meanwhile. The WATCH comes
 // before the read of the row, so that a reset, which writes the row and then the key, makes EXEC fail.
 func (s *watch) load(ctx context.Context, product int64) error {
-	name := watchName(product)
+	name := s.name(product)
 	err := s.client.Watch(ctx, func(tx *redis.Tx) error {
 		item, err := s.ledger.ReadPrimary(ctx, product)
 		if err == nil {
@@ -176,11 +178,11 @@ func (s *watch) load(ctx context.Context, product int64) error {
 }
 
 func (s *watch) Count(ctx context.Context, product int64) (int, error) {
-	return countOrRow(ctx, s.client.Get(ctx, watchName(product)), s.ledger, product)
+	return countOrRow(ctx, s.client.Get(ctx, s.name(product)), s.ledger, product)
 }
 
 func (s *watch) Holds(ctx context.Context, product int64) (bool, error) {
-	copies, err := s.client.Exists(ctx, watchName(product)).Result()
+	copies, err := s.client.Exists(ctx, s.name(product)).Result()
 	return copies > 0, err
 }
 
@@ -203,8 +205,8 @@ func (*watch) Restock(*gorm.DB, int64) error { return nil }
 // key first: the deletion of a missing key would not fail the EXEC of a load that has read the old row.
 func (s *watch) Clear(ctx context.Context, key string) error {
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.Set(ctx, "redis-watch:"+key, 0, 0)
-		p.Del(ctx, "redis-watch:"+key)
+		p.Set(ctx, s.prefix+key, 0, 0)
+		p.Del(ctx, s.prefix+key)
 		return nil
 	})
 	return err

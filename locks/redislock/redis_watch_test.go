@@ -68,14 +68,14 @@ func TestWatch(t *testing.T) {
 func watchConflict(t *testing.T, s *backends) {
 	product := s.newProduct(t, 10)
 	c := s.client(t)
-	shelf := Watch(c, s.ledger)
+	shelf := Watch(c, s.ledger, "")
 	// contendedBy returns a context that makes the first EXECs fail, this number of times: before
 	// each of them, another client writes the watched key.
 	contendedBy := func(times int) context.Context {
 		return locks.WithTracer(t.Context(), func(ctx context.Context, e api.Event) {
 			if e.Step == api.Writing && times > 0 {
 				times--
-				if err := c.Decr(ctx, watchName(product)).Err(); err != nil {
+				if err := c.Decr(ctx, "redis-watch:"+api.Key(product)).Err(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -102,7 +102,7 @@ func watchRefusals(t *testing.T, s *backends) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	shelf := Watch(c, s.ledger)
+	shelf := Watch(c, s.ledger, "")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	midway, hangUp := context.WithCancel(t.Context())
@@ -142,7 +142,7 @@ func watchRefusals(t *testing.T, s *backends) {
 // not write the row.
 func watchHolder(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
-	shelf := Watch(s.client(t), s.ledger)
+	shelf := Watch(s.client(t), s.ledger, "")
 	count := func(want int) {
 		t.Helper()
 		if got, err := shelf.(locks.StockHolder).Count(t.Context(), product); err != nil || got != want {
@@ -171,7 +171,7 @@ func watchHolder(t *testing.T, s *backends) {
 func watchLostReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	link := linkTo(t, s.Addresses().Redis[0])
-	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger)
+	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger, "")
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func watchLostReply(t *testing.T, s *backends) {
 func watchLateReply(t *testing.T, s *backends) {
 	product := s.newProduct(t, 5)
 	link := linkTo(t, s.Addresses().Redis[0])
-	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger)
+	shelf := Watch(client(t, s.RedisURL(link.Addr())), s.ledger, "")
 	if _, err := shelf.Deduct(t.Context(), stock.Order{Product: product, Qty: 1}); err != nil {
 		t.Fatal(err)
 	}

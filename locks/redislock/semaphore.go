@@ -39,8 +39,8 @@ func newSemaphore(p *primitive) *semaphore {
 }
 
 // semaphoreNames returns the keys of one semaphore. The last release deletes both keys.
-func semaphoreNames(key string) (permits, total string) {
-	base := primitivePrefix + "semaphore:{" + key + "}"
+func semaphoreNames(prefix, key string) (permits, total string) {
+	base := prefix + "semaphore:{" + key + "}"
 	return base + ":permits", base + ":total"
 }
 
@@ -73,7 +73,7 @@ func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, 
 	if leave, err := s.turns.Take(ctx, r.Key, 0); err == nil {
 		return leave, nil
 	}
-	_, size := semaphoreNames(r.Key)
+	_, size := semaphoreNames(s.prefix, r.Key)
 	// An error of this GET can be ignored: the first waiter of the queue gets the same error.
 	if inUse, err := s.client.Get(ctx, size).Int(); err == nil && inUse != total {
 		return nil, mismatch(r.Key, inUse, total)
@@ -82,7 +82,7 @@ func (s *semaphore) turn(ctx context.Context, r locks.Request, began time.Time, 
 }
 
 func (s *semaphore) want(r locks.Request, total, qty int) want {
-	permits, size := semaphoreNames(r.Key)
+	permits, size := semaphoreNames(s.prefix, r.Key)
 	keys, channel := []string{permits, size}, primitiveChannel(permits)
 	token, lease := locks.Token(r.Owner), cmp.Or(r.Lease, s.lease)
 	return want{

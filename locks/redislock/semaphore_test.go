@@ -19,7 +19,7 @@ import (
 // permitsTaken returns the number of permits in Redis, including expired ones.
 func permitsTaken(t *testing.T, c redis.UniversalClient, key string) int64 {
 	t.Helper()
-	permits, _ := semaphoreNames(key)
+	permits, _ := semaphoreNames(primitivePrefix, key)
 	return c.ZCard(t.Context(), permits).Val()
 }
 
@@ -28,7 +28,7 @@ func permitsTaken(t *testing.T, c redis.UniversalClient, key string) int64 {
 func TestDeadPermit(t *testing.T) {
 	const lease = 500 * time.Millisecond
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
-	permits, total := semaphoreNames(key)
+	permits, total := semaphoreNames(primitivePrefix, key)
 	h, err := all[0].Semaphore.Acquire(t.Context(), request(key, "living", 0, lease), 3, 1)
 	living := given(t, h, err)
 	die := func() {
@@ -76,7 +76,7 @@ func TestSemaphoreSizes(t *testing.T) {
 	waiter := beside(func() (*locks.Lock, error) {
 		return all[2].Semaphore.Acquire(t.Context(), request(key, "waiter", enough, 0), 3, 3)
 	})
-	_, total := semaphoreNames(key)
+	_, total := semaphoreNames(primitivePrefix, key)
 	listening(t, c, primitiveChannel(total), 1)
 	for i, wait := range []time.Duration{0, time.Minute} { // at once, even with a waiter
 		h, err := all[1+i].Semaphore.Acquire(t.Context(), request(key, "other", wait, 0), 5, 1)
@@ -101,7 +101,7 @@ func TestSemaphoreSizes(t *testing.T) {
 func TestSemaphoreOrder(t *testing.T) {
 	c, all, key := one(t), threeReplicas(t, time.Hour), newKey()
 	s := all[0].Semaphore.(*semaphore) //nolint:forcetypeassert // ours
-	permits, _ := semaphoreNames(key)
+	permits, _ := semaphoreNames(primitivePrefix, key)
 	var holds []*locks.Lock
 	for range 2 {
 		h, err := s.Acquire(t.Context(), request(key, "holder", 0, 0), 2, 1)
@@ -187,7 +187,7 @@ func TestSemaphoreCancel(t *testing.T) {
 			return all[i%3].Semaphore.Acquire(ctx, request(key, fmt.Sprint(i), enough, 0), 1, 1)
 		}))
 	}
-	permits, _ := semaphoreNames(key)
+	permits, _ := semaphoreNames(primitivePrefix, key)
 	listening(t, c, primitiveChannel(permits), 3)
 	cancel()
 	for _, w := range waiters {

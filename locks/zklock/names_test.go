@@ -38,7 +38,7 @@ func fill(t *testing.T, s *Session, dir string, n int, name func(int) string) {
 // accepted again.
 func TestFullPrimitives(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
-	p := Primitives(s)
+	p := Primitives(s, "")
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })
 	if _, err := p.Counter.ForceSet(t.Context(), "old", 1); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestFullPrimitives(t *testing.T) {
 // TestFullDoubleBarrier checks that a double barrier with MaxNames members rejects one member more.
 func TestFullDoubleBarrier(t *testing.T) {
 	s := session(t, server(), 10*time.Second)
-	p := Primitives(s)
+	p := Primitives(s, "")
 	t.Cleanup(func() { _ = p.Clear(context.Background()) })
 	fill(t, s, primitives+"/double-barrier/full", locks.MaxNames, func(i int) string {
 		return fmt.Sprintf("_c_%036d-member-m%d=%010d", i, i, i)

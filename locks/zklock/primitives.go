@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 )
 
 // Primitives returns Curator's recipes except its locks (tutorial 4.6.3, 4.6.5 to 4.6.7). Call it
-// once for each session, because the result counts the re-entries of this process.
-func Primitives(s *Session) locks.Primitives {
-	w := &watches{}
-	of := func(folder string) recipe { return recipe{s, primitives + "/" + folder + "/", w} }
+// once for each session, because the result counts the re-entries of this process. Each namespace has its own folder.
+func Primitives(s *Session, namespace string) locks.Primitives {
+	w, root := &watches{}, strings.TrimSuffix(primitives+"-"+namespace, "-")
+	of := func(folder string) recipe { return recipe{s, root + "/" + folder + "/", w} }
 	return locks.Primitives{
 		Backend:       "zk",
 		ReadWrite:     newReadWrite(of("read-write")),
@@ -25,7 +26,7 @@ func Primitives(s *Session) locks.Primitives {
 		DoubleBarrier: &doubleBarrier{of("double-barrier")},
 		Counter:       newCounter(of("counter"), of("counter-mutex")),
 		Clear: func(ctx context.Context) error {
-			return named(ctx, locks.Request{Key: primitives}, s.clear(ctx, primitives))
+			return named(ctx, locks.Request{Key: root}, s.clear(ctx, root))
 		},
 	}
 }

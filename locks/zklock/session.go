@@ -245,7 +245,7 @@ func (s *Session) remove(ctx context.Context, node string) error {
 	return err
 }
 
-// primitives is the folder of the primitives. All folders below it are containers: ZooKeeper (from 3.5 on) removes a
+// primitives is the folder of the primitives, or the begin of its name. All folders below it are containers: ZooKeeper (from 3.5 on) removes a
 // container some time after its last child was deleted.
 const primitives = "/oversell/primitives"
 

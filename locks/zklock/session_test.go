@@ -96,7 +96,7 @@ func TestUnsent(t *testing.T) {
 	defer s.Close()
 	soon(t, "the session begins", func() bool { return s.Alive().Err() == nil })
 	broken.Store(true)
-	if _, err := Primitives(s).Barrier.Remove(t.Context(), newKey()); !errors.Is(err, stock.ErrUnavailable) || errors.Is(err, errUnknown) {
+	if _, err := Primitives(s, "").Barrier.Remove(t.Context(), newKey()); !errors.Is(err, stock.ErrUnavailable) || errors.Is(err, errUnknown) {
 		t.Errorf("a request that was not sent: %v, want %v", err, stock.ErrUnavailable)
 	}
 }
