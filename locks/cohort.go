@@ -130,7 +130,7 @@ func AcquireForLonger(ctx context.Context, r Request, acquire func(context.Conte
 }
 
 func (c *cohort) passOnOrRelease(ctx context.Context, key string, shared *sharedLock) error {
-	waiting := c.turns.Waiting(key)
+	waiting := c.turns.Waiting(key) > 0
 	if waiting && c.withinBounds(shared) {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -48,6 +48,9 @@ type Grant struct {
 	// Again repeats a Release that got no answer; see GiveBack. Again must be nil if a repeated
 	// release could free the next holder's lock, like a Redis DEL that does not check the owner.
 	Again func(context.Context) error
+	// PassOn grants the lock to the next request of this process, in place of Release. It returns ErrNotHeld if the
+	// lock was gone already. Again must also free a lock that PassOn granted without an answer. PassOn may be nil.
+	PassOn func(context.Context) (Grant, error)
 }
 
 // Lock is a lock that was granted. Its holder must call Release on every code path.

@@ -18,13 +18,20 @@ func Queue(l Locker) Locker { return Queues(l, 1) }
 
 // Queues is Queue with n queues for each key, which requests join in turn. So n waiters of this process send requests,
 // for a server that executes many requests together faster than one after the other.
-func Queues(l Locker, n uint64) Locker { return &queue{decorated: decorated{l}, n: n} }
+func Queues(l Locker, n uint64) Locker {
+	q := &queue{decorated: decorated{l}, n: n, passed: map[string]run{}}
+	q.turns.Idle = q.releaseUnclaimed
+	return q
+}
 
 type queue struct {
 	decorated
 	n      uint64
 	joined atomic.Uint64
 	turns  FIFOMutex
+
+	mu     sync.Mutex
+	passed map[string]run // locks that were passed on to the next request of a queue
 }
 
 func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
@@ -36,7 +43,7 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	}
 	asked := r.Wait
 	r.Wait = max(0, r.Wait-time.Since(began))
-	h, err := q.Locker.Acquire(ctx, r)
+	h, err := q.acquire(ctx, own, r)
 	if errors.Is(err, stock.ErrUnavailable) {
 		q.turns.Fail(own, err)
 	}
@@ -83,11 +90,11 @@ func (t *FIFOMutex) Take(ctx context.Context, key string, wait time.Duration) (l
 	return sync.OnceFunc(func() { t.next(key) }), nil
 }
 
-// Waiting reports whether a request waits for the key's mutex.
-func (t *FIFOMutex) Waiting(key string) bool {
+// Waiting returns the number of requests that wait for the key's mutex.
+func (t *FIFOMutex) Waiting(key string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.waiting[key]) > 0
+	return len(t.waiting[key])
 }
 
 // enter locks a free mutex and returns nil. Otherwise it returns the channel of a new waiter.

@@ -47,6 +47,8 @@ type notifier struct {
 type subscription struct {
 	sequence  uint64        // 0 means that Redis has not confirmed the subscription yet
 	confirmed uint64        // the sequence number of the last confirmation
+	count     uint64        // number of its messages
+	turn      uint64        // the count from which this process tries again; see giveWay
 	changed   chan struct{} // closed at the next message
 	waiters   int
 	unused    *time.Timer
@@ -68,6 +70,22 @@ func (n *notifier) snapshot(channel string) (sub subscription) {
 		return *sub
 	}
 	return sub
+}
+
+// giveWay lets the other processes that a release has notified go first: each sends a message when it releases
+// the lock. before is the subscription before the release, whose own message counts, too.
+func (n *notifier) giveWay(channel string, before subscription, notified uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if sub := n.subs[channel]; sub != nil && sub.sequence > 0 && before.sequence > 0 && notified > 1 {
+		sub.turn = before.count + notified
+	}
+}
+
+// ahead reports whether other processes go first.
+func (n *notifier) ahead(channel string) bool {
+	sub := n.snapshot(channel)
+	return sub.count < sub.turn
 }
 
 // wait returns nil after a message that is newer than sequence, or when limit has passed. It
@@ -222,6 +240,7 @@ func (n *notifier) notify(channel string, confirmed bool) {
 // subscription never has the sequence number of an old subscription.
 func (n *notifier) wake(sub *subscription) {
 	n.messages++
+	sub.count++
 	sub.sequence = n.messages
 	close(sub.changed)
 	sub.changed = make(chan struct{})

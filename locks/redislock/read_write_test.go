@@ -159,7 +159,7 @@ func TestWriterWaits(t *testing.T) {
 		return all[1].ReadWrite.Write(t.Context(), request(key, "patient", enough, 0))
 	})
 	l := all[1].ReadWrite.(*readWrite) //nolint:forcetypeassert // ours
-	soon(t, "the second writer stands behind it", func() bool { return l.writers.Waiting(key) })
+	soon(t, "the second writer stands behind it", func() bool { return l.writers.Waiting(key) > 0 })
 	late := func(what string) {
 		t.Helper()
 		h, err := all[2].ReadWrite.Read(t.Context(), request(key, "late", 0, 0))

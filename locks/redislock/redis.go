@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,8 @@ var (
 	renewLua string
 	//go:embed release.lua
 	releaseLua string
+	//go:embed pass_on.lua
+	passOnLua string
 	//go:embed raise.lua
 	raiseLua string
 	//go:embed count.lua
@@ -42,19 +45,19 @@ func RedisOnce(c redis.UniversalClient, lease time.Duration) locks.Locker {
 
 func newRedisLock(c redis.UniversalClient, lease time.Duration) *redisLock {
 	return &redisLock{
-		client: c, lease: lease, notifier: newNotifier(c, 5*time.Millisecond), // no messages in backOff
+		client: c, lease: lease, notifier: newNotifier(c, 50*time.Millisecond),
 		acquire: redis.NewScript(acquireLua), renew: redis.NewScript(renewLua),
 		release: redis.NewScript(releaseLua), raise: redis.NewScript(raiseLua),
-		count: redis.NewScript(countLua),
+		count: redis.NewScript(countLua), pass: redis.NewScript(passOnLua),
 	}
 }
 
 type redisLock struct {
-	client                                redis.UniversalClient
-	lease                                 time.Duration
-	notifier                              *notifier
-	acquire, renew, release, raise, count *redis.Script
-	counterLife                           time.Duration // of the fence counter after a grant; 0 means for ever
+	client                                      redis.UniversalClient
+	lease                                       time.Duration
+	notifier                                    *notifier
+	acquire, renew, release, raise, count, pass *redis.Script
+	counterLife                                 time.Duration // of the fence counter after a grant; 0 means for ever
 }
 
 // The braces keep the keys of one lock on one node of a cluster. The channel's name is Redisson's.
@@ -63,38 +66,36 @@ func redisNames(key string) (lock, fence, channel string) {
 	return lock, "{" + lock + "}:fence", "redisson_lock__channel:{" + lock + "}"
 }
 
-// backOff reduces useless tries. A release wakes one waiter of each replica, and only one of these
-// waiters gets the lock. The other waiters do not try until 30 ms after their first try. From then
-// on they try at every release, so that no replica starves.
-const backOff = 30 * time.Millisecond
+// yield is the time that a process leaves a free lock to others that go first.
+const yield = 5 * time.Millisecond
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lease, token := cmp.Or(r.Lease, l.lease), locks.Token(r.Owner)
-	lock, counter, channel := redisNames(r.Key)
-	release := func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
-	for began, woken := time.Now(), false; ; {
+	_, _, channel := redisNames(r.Key)
+	for began, late := time.Now(), false; ; {
 		// Read the sequence before the try, so that no release between try and wait is missed.
 		sequence, asked := l.notifier.sequence(channel), time.Now()
+		if !late && l.notifier.ahead(channel) && time.Since(began) < r.Wait {
+			if err := l.notifier.wait(ctx, r, began, channel, sequence, yield); err != nil {
+				return nil, err
+			}
+			late = l.notifier.sequence(channel) == sequence // nobody has released the lock: is it free?
+			continue
+		}
+		late = false
 		// DANGER: the script must end before our clean-up begins, or the lock may be granted
 		// after the clean-up. So the end of ctx does not cancel the script.
 		trying, done := locks.CleanUp(ctx)
 		fence, busy, err := l.try(trying, r.Key, token, lease)
 		done()
 		if err != nil || ctx.Err() != nil {
-			undo(ctx, release)
+			undo(ctx, func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) })
 			return nil, notAcquired(ctx, r, "redis", err)
 		}
 		if fence > 0 {
-			grant := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew, Fence: fence, Release: release}
-			return locks.NewLock(ctx, l.renewed(grant, lock, counter, token)), nil
+			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
-		if away := backOff - time.Since(began); woken && away > 0 {
-			woken, err = false, locks.SleepRetry(ctx, r, began, away)
-		} else {
-			woken = sequence > 0 // 0: the confirmation of a new subscription wakes us
-			err = l.notifier.wait(ctx, r, began, channel, sequence, busy)
-		}
-		if err != nil {
+		if err = l.notifier.wait(ctx, r, began, channel, sequence, busy); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +112,29 @@ func (l *redisLock) try(ctx context.Context, key, token string, lease time.Durat
 		return reply[1], 0, nil
 	}
 	return 0, time.Duration(reply[1]) * time.Millisecond, nil
+}
+
+// grant describes a lock that Redis has granted. Its next token is for the request that gets the lock by PassOn.
+func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, asked time.Time, fence int64) locks.Grant {
+	lock, counter, _ := redisNames(r.Key)
+	next := locks.Token(r.Owner)
+	g := locks.Grant{Key: r.Key, Owner: r.Owner, Asked: asked, Lease: lease, NoRenew: r.NoRenew, Fence: fence}
+	g.Release = func(ctx context.Context) error { return l.unlock(ctx, r.Key, token) }
+	g = l.renewed(g, lock, counter, token)
+	g.PassOn = func(ctx context.Context) (locks.Grant, error) {
+		asked := time.Now()
+		fence, err := l.pass.Run(ctx, l.client, []string{lock, counter}, token, next, lease.Milliseconds()).Int64()
+		return l.grant(r, next, lease, asked, fence), held(fence, err)
+	}
+	// DANGER: the own token first. A script that Redis executes late then finds no lock that it could pass on.
+	g.Again = func(ctx context.Context) error {
+		err := l.unlock(ctx, r.Key, token)
+		if (err == nil || errors.Is(err, locks.ErrNotHeld)) && l.unlock(ctx, r.Key, next) == nil {
+			return nil
+		}
+		return err
+	}
+	return g
 }
 
 func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Grant {
@@ -130,7 +154,12 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
-	return run(ctx, l.client, l.release, []string{lock, channel}, token)
+	before := l.notifier.snapshot(channel)
+	notified, err := l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64()
+	if notified > 0 {
+		l.notifier.giveWay(channel, before, uint64(notified-1))
+	}
+	return held(notified, err)
 }
 
 func (l *redisLock) Clear(ctx context.Context, key string) error {

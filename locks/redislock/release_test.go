@@ -132,3 +132,44 @@ func TestRedlockLeavesNothing(t *testing.T) {
 		soon(t, fmt.Sprint("the key is gone on master ", i), func() bool { return node.Exists(t.Context(), "redlock:"+key).Val() == 0 })
 	}
 }
+
+// TestPassOn passes a lock on, also with a lost answer. Then the old token frees nothing, the next token has a higher
+// fence, and no token stays.
+func TestPassOn(t *testing.T) {
+	links, clients := viaLinks(t)
+	l := newRedisLock(clients[0], time.Hour)
+	for _, lost := range []bool{false, true} { // the first round loads the scripts
+		key := newKey()
+		r := request(key, "holder", 0, 0)
+		fence, _, err := l.try(t.Context(), key, "token", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := l.grant(r, "token", time.Hour, time.Now(), fence)
+		if lost {
+			links[0].LoseAnswer(key)
+		}
+		next, err := first.PassOn(t.Context())
+		if lost {
+			if err == nil {
+				t.Error("no error for a lost answer")
+			}
+			if err := first.Again(t.Context()); err != nil {
+				t.Errorf("free both tokens: %v", err)
+			}
+		} else {
+			if err != nil || next.Fence <= fence {
+				t.Errorf("passed on with the fence %d after %d: %v", next.Fence, fence, err)
+			}
+			if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) || free(t, l, key) {
+				t.Errorf("released by the old token: %v", err)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if !free(t, l, key) {
+			t.Errorf("a token stays, lost answer: %v", lost)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func TestSemaphoreOrder(t *testing.T) {
 	large := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "large", enough, 0), 2, 2) })
 	listening(t, c, primitiveChannel(permits), 1)
 	small := beside(func() (*locks.Lock, error) { return s.Acquire(t.Context(), request(key, "small", enough, 0), 2, 1) })
-	soon(t, "the small request waits", func() bool { return s.turns.Waiting(key) })
+	soon(t, "the small request waits", func() bool { return s.turns.Waiting(key) > 0 })
 	giveBack(t, holds[0])
 	known := s.notifier.sequence(primitiveChannel(permits))
 	c.Publish(t.Context(), primitiveChannel(permits), "0")
