@@ -10,6 +10,7 @@ import (
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
+	"oversell/lab/backend"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/migrations"
@@ -162,12 +163,21 @@ func TestNoConnectionForALostLock(t *testing.T) {
 	giveBack()
 }
 
-// TestSessionVariables opens the pools as a server would whose sessions begin with other values. Every variable
-// on which the code relies must be set, and a single statement must be committed.
+// TestSessionVariables uses a server whose sessions begin with other values. Every variable on which the code relies must
+// be set, and what was answered must be committed.
 func TestSessionVariables(t *testing.T) {
 	t.Parallel()
-	r := rigtest.Start(t, rigtest.Guest(rig.Config{MySQL: true}))
-	dsn := r.Addresses().MySQL + "?autocommit=0&sql_mode='ANSI_QUOTES'&time_zone='%2B05:30'"
+	r := rigtest.Start(t, rig.Config{MySQL: true})
+	server, err := r.Server("mysql")
+	must(t, err)
+	for _, set := range []string{
+		"autocommit = 0", "completion_type = 'CHAIN'", "max_join_size = 1", "sql_big_selects = 0", "sql_mode = 'ANSI_QUOTES'",
+		"sql_safe_updates = 1", "sql_select_limit = 1", "time_zone = '+05:30'", "unique_checks = 0", "TRANSACTION READ ONLY",
+		"TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+	} {
+		must(t, backend.ExecuteMySQL(t.Context(), server.AdminDSN(), "SET GLOBAL "+set))
+	}
+	dsn := r.Addresses().MySQL
 	own, err := stock.Open(dsn, 2)
 	must(t, err)
 	resets, err := stock.OpenForResets(dsn)
@@ -176,19 +186,25 @@ func TestSessionVariables(t *testing.T) {
 		pool, err := db.DB()
 		must(t, err)
 		t.Cleanup(func() { _ = pool.Close() })
-		var autocommit int
-		var mode, zone, variable, isolation string
-		must(t, db.Raw("SELECT @@autocommit, @@sql_mode, @@time_zone").Row().Scan(&autocommit, &mode, &zone))
+		var got, variable, isolation string
+		must(t, db.Raw(`SELECT CONCAT_WS(' ', @@autocommit = 1, @@completion_type, @@sql_big_selects = 1, @@sql_mode, @@sql_safe_updates = 1,
+			@@sql_select_limit, @@time_zone, @@unique_checks = 1)`).Row().Scan(&got))
 		must(t, db.Raw("SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Row().Scan(&variable, &isolation))
-		if autocommit != 1 || mode != "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION" || zone != "+00:00" || isolation != "REPEATABLE-READ" {
-			t.Errorf("%s: autocommit=%d, sql_mode=%s, time_zone=%s, isolation %s", name, autocommit, mode, zone, isolation)
+		if want := "1 NO_CHAIN 1 STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION 0 18446744073709551615 +00:00 1"; got != want || isolation != "REPEATABLE-READ" {
+			t.Errorf("%s: %s, isolation %s", name, got, isolation)
 		}
 	}
 	pool, err := own.DB()
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool))
-	must(t, stock.NewLedger(own).Add(t.Context(), 4711))
-	if _, err := stock.NewLedger(resets).Read(t.Context(), 4711); err != nil {
-		t.Errorf("another connection does not see what was answered: %v", err)
+	pool.SetMaxOpenConns(1) // one session for all that follows
+	ledger := stock.NewLedger(own)
+	must(t, ledger.Add(t.Context(), 4711))
+	must(t, ledger.Reset(t.Context(), 4711, 5)) // a transaction
+	must(t, ledger.Add(t.Context(), 4712))
+	for _, product := range []int64{4711, 4712} {
+		if _, err := stock.NewLedger(resets).Read(t.Context(), product); err != nil {
+			t.Errorf("another connection does not see what was answered: %v", err)
+		}
 	}
 }

@@ -22,9 +22,14 @@ const lockWait = "innodb_lock_wait_timeout"
 // reliedOn are the variables of a session on which the code relies, whatever the server or the DSN says. Without
 // autocommit, a single statement would be answered and never committed. The isolation level is in statements.
 var reliedOn = map[string]string{ //nolint:gochecknoglobals // a table, never written
-	"autocommit": "1",
-	"sql_mode":   "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
-	"time_zone":  "'+00:00'",
+	"autocommit":       "1",
+	"completion_type":  "0", // with CHAIN, the statement after a COMMIT would be in a transaction that never ends
+	"sql_big_selects":  "1",
+	"sql_mode":         "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+	"sql_safe_updates": "0",
+	"sql_select_limit": "18446744073709551615",
+	"time_zone":        "'+00:00'",
+	"unique_checks":    "1",
 }
 
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so

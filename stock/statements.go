@@ -26,8 +26,8 @@ func reported[T any](ctx context.Context, query string, args []driver.NamedValue
 type statements struct{ driver.Connector }
 
 // isolation is the level of each transaction that sets no other one. MySQL and MariaDB have different variables
-// for it, so it cannot be in reliedOn.
-const isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+// for it, and for read-only sessions, so they cannot be in reliedOn.
+const isolation = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE"
 
 // Connect returns a connection that records its statements. Its error is a notConnected.
 func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
