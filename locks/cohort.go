@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/stock"
 )
 
 // Cohort decorates a lock that all replicas share (Dice, Marathe and Shavit, "Lock Cohorting",
@@ -67,10 +66,10 @@ func (c *cohort) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	}
 	if shared == nil {
 		r.Wait = max(0, r.Wait-time.Since(began))
-		shared, err = c.acquireShared(ctx, r)
-		if errors.Is(err, stock.ErrUnavailable) {
-			c.turns.Fail(r.Key, err)
-		}
+		_, err = c.turns.AsFirst(ctx, r.Key, r, func(ctx context.Context, r Request) (_ *Lock, err error) {
+			shared, err = c.acquireShared(ctx, r)
+			return nil, err
+		})
 		if err != nil {
 			leave()
 			return nil, err

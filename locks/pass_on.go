@@ -26,7 +26,7 @@ func (q *queue) acquire(ctx context.Context, own string, r Request) (h *Lock, er
 		h = last.inherit(ctx, r)
 	}
 	if h == nil {
-		if h, err = q.Locker.Acquire(ctx, r); err != nil {
+		if h, err = q.turns.AsFirst(ctx, own, r, q.Locker.Acquire); err != nil {
 			return nil, err
 		}
 		last = run{began: time.Now(), left: min(max(8, q.turns.Waiting(own)/4), runHolders), lease: r.Lease}

@@ -44,9 +44,6 @@ func (q *queue) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	asked := r.Wait
 	r.Wait = max(0, r.Wait-time.Since(began))
 	h, err := q.acquire(ctx, own, r)
-	if errors.Is(err, stock.ErrUnavailable) {
-		q.turns.Fail(own, err)
-	}
 	if ended, ok := err.(*WaitEnded); ok { //nolint:errorlint // another error in the chain would be lost
 		err = &WaitEnded{ended.Key, asked} // the caller knows only the whole wait
 	}
@@ -143,8 +140,35 @@ func (t *FIFOMutex) quit(ctx context.Context, key string, turn chan error, wait 
 	return NotAcquired(ctx, key, wait)
 }
 
-// Fail ends all waits for the key with err. Otherwise an outage costs each waiter a time-out.
-func (t *FIFOMutex) Fail(key string, err error) {
+// mostLost is how many attempts in a row may be interrupted at once, as by a proxy without a server.
+const mostLost = 5
+
+// AsFirst calls acquire for a request that has the key's mutex. If only its statement or its connection was ended, it
+// calls acquire again, within the wait. If the backend is unavailable, all waits for the key end with the error:
+// otherwise an outage costs each waiter a time-out.
+func (t *FIFOMutex) AsFirst(ctx context.Context, key string, r Request, acquire func(context.Context, Request) (*Lock, error)) (*Lock, error) {
+	began, whole := time.Now(), r
+	for lost := 1; ; lost++ {
+		sent := time.Now()
+		h, err := acquire(ctx, r)
+		if time.Since(sent) > prompt {
+			lost = 0
+		}
+		cause := stock.Interrupted(err)
+		if cause == nil || lost == mostLost {
+			if errors.Is(err, stock.ErrUnavailable) {
+				t.fail(key, err)
+			}
+			return h, err
+		}
+		if err := SleepRetry(ctx, whole, began, shortestPause+Jitter(ctx, 4*shortestPause)); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, cause)
+		}
+		r.Wait = max(0, whole.Wait-time.Since(began))
+	}
+}
+
+func (t *FIFOMutex) fail(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, turn := range t.waiting[key] {

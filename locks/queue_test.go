@@ -1,15 +1,19 @@
 package locks_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"oversell/api"
 	"oversell/locks"
@@ -25,6 +29,7 @@ type single struct {
 	held     bool
 	latency  time.Duration
 	err      error // returned instead of a grant, if set
+	first    error // returned instead of the first grant, if set
 	requests []locks.Request
 	cleared  []string
 }
@@ -37,8 +42,9 @@ func (s *single) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, err
 	time.Sleep(s.latency)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
+	if err := cmp.Or(s.err, s.first); err != nil {
+		s.first = nil
+		return nil, err
 	}
 	if s.held || ctx.Err() != nil {
 		return nil, locks.NotAcquired(ctx, r.Key, r.Wait)
@@ -249,6 +255,42 @@ func TestQueueShares(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestQueueInterrupted checks that a waiter repeats a request whose statement or connection was ended, and that the
+// others wait on. Without an end, as with a proxy that has no server, all get the error.
+func TestQueueInterrupted(t *testing.T) {
+	for _, cause := range []error{&mysql.MySQLError{Number: 1317}, &mysql.MySQLError{Number: 1969}, stock.ErrInterrupted, mysql.ErrInvalidConn, io.EOF} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &single{latency: second, first: &stock.Unavailable{Backend: "mysql", Err: cause}}
+			l := locks.Queue(s)
+			var tasks sync.WaitGroup
+			for i := range 5 {
+				tasks.Go(func() {
+					h, err := l.Acquire(t.Context(), request(fmt.Sprint(i), time.Hour))
+					if err == nil {
+						err = h.Release(t.Context())
+					}
+					if err != nil {
+						t.Errorf("after %v: %v", cause, err)
+					}
+				})
+			}
+			tasks.Wait()
+			if len(s.requests) != 6 {
+				t.Errorf("after %v, the backend was asked %d times, want 6", cause, len(s.requests))
+			}
+			// When the wait is over, the error is that of the wait, and has the cause.
+			s.err = &stock.Unavailable{Backend: "mysql", Err: cause}
+			if _, err := l.Acquire(t.Context(), request("late", second)); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, cause) || errors.Is(err, stock.ErrUnavailable) {
+				t.Errorf("at the end of the wait: %v", err)
+			}
+			s.latency = 0
+			if _, err := l.Acquire(t.Context(), request("last", time.Hour)); !errors.Is(err, stock.ErrUnavailable) {
+				t.Errorf("each attempt is interrupted at once: %v", err)
+			}
+		})
+	}
 }
 
 // TestQueues checks that as many waiters as there are queues send requests.

@@ -56,10 +56,10 @@ func InTransaction(ctx context.Context, db *gorm.DB, o stock.Order, r *stock.Rec
 		return nil
 	case errors.Is(err, stock.ErrNoRoom):
 		return fmt.Errorf("%w: %w", NotAcquired(ctx, api.Key(o.Product), o.Wait), err)
+	case committing:
+		return stock.Committed(err)
 	case stock.IsContention(err) || NothingTaken(err):
 		return err
-	case committing:
-		return stock.Indeterminate(err)
 	default: // rolled back, or never begun
 		return stock.NothingWritten(ctx, err)
 	}

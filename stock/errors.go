@@ -6,8 +6,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"slices"
+	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -25,6 +28,8 @@ var (
 	ErrCancelled = errors.New("cancelled before the write")
 	// ErrUnavailable is in the chain of every Unavailable, so that errors.Is finds it.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrInterrupted means that the server ended a statement early, and that the statement wrote nothing.
+	ErrInterrupted = errors.New("the server ended the statement")
 )
 
 // Unavailable is the error for a backend that could not be used. No stock was taken.
@@ -49,12 +54,32 @@ const (
 	shutdown        = 1053
 	killed          = 1927 // MariaDB
 	duringCommit    = 1180 // Galera: other nodes may have the transaction already
+	statementTime   = 1969 // MariaDB's max_statement_time
+	selectTime      = 3024 // MySQL's max_execution_time
+	tooMany         = 1040 // connections of all users
+	tooManyOfUser   = 1203
+	userLimit       = 1226
 )
 
-// IsContention reports whether another transaction locked or changed the row. If so, roll back and
-// repeat the transaction: error 1205 undoes only one statement.
+// IsContention reports whether another transaction locked or changed the row, or whether a limit of the server
+// ended the wait for it. If so, roll back and repeat the transaction: error 1205 undoes only one statement.
 func IsContention(err error) bool {
-	return isAnswer(err, lockWaitTimeout, deadlock, noWait, recordChanged)
+	return isAnswer(err, lockWaitTimeout, deadlock, noWait, recordChanged, statementTime, selectTime)
+}
+
+// Interrupted returns the cause of an Unavailable if something ended one statement or one open connection: an
+// administrator, a limit of the server or a proxy, perhaps this one alone. The next request shows whether the server serves.
+func Interrupted(err error) (cause error) {
+	u := (*Unavailable)(nil)
+	if !errors.As(err, &u) {
+		return nil
+	}
+	lost := []error{mysql.ErrInvalidConn, io.EOF, syscall.ECONNRESET, syscall.EPIPE}
+	if isAnswer(err, interrupted, killed, statementTime, selectTime) || errors.Is(err, ErrInterrupted) ||
+		!NotSent(err) && !errors.Is(err, os.ErrDeadlineExceeded) && slices.ContainsFunc(lost, func(e error) bool { return errors.Is(err, e) }) {
+		return u.Err
+	}
+	return nil
 }
 
 // IsDuplicate reports whether the table has a row with the same unique key already.
@@ -120,4 +145,13 @@ func Indeterminate(err error) error {
 	default:
 		return fmt.Errorf("write to mysql: %w", err)
 	}
+}
+
+// Committed is Indeterminate for the error of a COMMIT. MariaDB's limit of time may end it, too, but never the commit
+// of a single statement.
+func Committed(err error) error {
+	if isAnswer(err, statementTime) {
+		return fmt.Errorf("commit to mysql: %w", err)
+	}
+	return Indeterminate(err)
 }

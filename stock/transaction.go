@@ -39,7 +39,7 @@ func transaction(ctx context.Context, db *gorm.DB, committing func() error, writ
 	case refused != nil:
 		return refused
 	case sent:
-		return Indeterminate(err)
+		return Committed(err)
 	case free.Err() != nil:
 		// Nobody cancelled: the writes waited for other transactions or for the server.
 		return &Unavailable{Backend: "mysql", Err: fmt.Errorf("no answer within %v: %w", writeTimeout, err)}

@@ -35,14 +35,17 @@ func newBackoff(wait time.Duration) *backoff {
 func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began)) }
 
 // retry repeats an attempt after contention, until the wait is over. MySQL has then rolled back the
-// statement (after error 1205) or the transaction (after error 1213).
+// statement (after error 1205) or the transaction (after error 1213). It also repeats an attempt that was interrupted
+// before its write.
 func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, attempt func(left time.Duration) error) error {
 	for {
 		err := attempt(b.left())
 		if ended := (*locks.WaitEnded)(nil); errors.As(err, &ended) {
 			return locks.NotAcquired(ctx, ended.Key, o.Wait) // the attempt knows only the rest of the wait
 		}
-		if !stock.IsContention(err) {
+		if cause := stock.Interrupted(err); cause != nil {
+			err = cause
+		} else if !stock.IsContention(err) {
 			return err
 		}
 		r.Retries++

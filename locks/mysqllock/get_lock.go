@@ -175,7 +175,7 @@ func (p *pinned) call(ctx context.Context, function string, args ...any) (yes bo
 		return false, err
 	}
 	if !answer.Valid {
-		return false, fmt.Errorf("%s is NULL", function)
+		return false, fmt.Errorf("%w: %s is NULL", stock.ErrInterrupted, function)
 	}
 	return answer.Int64 == 1, nil
 }

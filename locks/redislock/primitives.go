@@ -55,13 +55,9 @@ func (p *primitive) take(ctx context.Context, r locks.Request, began time.Time, 
 	}
 }
 
-// takeAsFirst is take for the first waiter of turns. If Redis is unavailable, all get the error.
+// takeAsFirst is take for the first waiter of turns, see FIFOMutex.AsFirst.
 func (p *primitive) takeAsFirst(ctx context.Context, r locks.Request, began time.Time, turns *locks.FIFOMutex, w want) (*locks.Lock, error) {
-	h, err := p.take(ctx, r, began, w)
-	if errors.Is(err, stock.ErrUnavailable) {
-		turns.Fail(r.Key, err)
-	}
-	return h, err
+	return turns.AsFirst(ctx, r.Key, r, func(context.Context, locks.Request) (*locks.Lock, error) { return p.take(ctx, r, began, w) })
 }
 
 // tryOnce sends one request. If it returns no Lock and no error, it returns the time to wait.
