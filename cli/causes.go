@@ -43,7 +43,17 @@ func causes() []cause {
 		{number(1044, 1142, 1227), "the user has too few rights: grant all rights on the database to the user in {user}"},
 		{number(1049), "the database does not exist: create it, or correct its name in {address}"},
 		{number(1130), "the server refuses connections from this host: create the user for this host"},
-		{number(1040), "the server has too many connections: raise its max_connections, or lower CONNS"},
+		{number(1040), "the server has too many connections: raise its max_connections, or lower CONNS of the replicas"},
+		{number(1203), "the user has too many connections: raise max_user_connections of the server, or lower CONNS of the replicas"},
+		{number(1226), "the user has reached a limit: raise the one that the error names, with ALTER USER ... WITH or in the server, or lower CONNS of the replicas"},
+		{number(1129), "the server has blocked this host after many failed connections: execute FLUSH HOSTS, and raise its max_connect_errors"},
+		{number(1135, 1041), "the server lacks threads or memory: raise the limits of its process, or lower its max_connections"},
+
+		// Limits of time, and of room.
+		{number(1969), "max_statement_time of the server or the user ends each wait for a lock: raise it"},
+		{number(3024), "max_execution_time of the server ends each wait for a lock: raise it"},
+		{number(1021, 1114), "the server has no room for data: make room on its disk, or raise innodb_data_file_path"},
+		{number(1206, 1637), "the server has no room for locks or transactions: raise innodb_buffer_pool_size, or add undo tablespaces"},
 		{is(zk.ErrNoAuth), "the server refused the user of {user}: the nodes belong to another user, or the password is wrong. Correct {user}, or change the ACL of the nodes"},
 		{is(zk.ErrAuthFailed, zk.ErrInvalidACL), "the server refused the authentication with {user}: it must support the scheme digest"},
 		{is(zklock.ErrNoChroot), "create the path at the end of {address}, for example with zkCli, or correct it"},
@@ -63,7 +73,9 @@ func causes() []cause {
 		{says("LOADING"), "the server is reading its data from the disk: wait"},
 		{says("CLUSTERDOWN"), "the cluster rejects writes, because a part of it is down: start the missing masters"},
 		{says("database space exceeded"), "the server's database is full: compact and defragment it, or raise --quota-backend-bytes, and then disarm its alarm with etcdctl alarm disarm"},
-		{number(1290, 1836), "the server is read-only: name the primary in {address}, or set read_only off"},
+		{number(1290), "the server is read-only: name the primary in {address}, or set read_only off"},
+		{number(1792), "the transaction is read-only: name the primary in {address}, or set transaction_read_only off"},
+		{number(1836), "the server is read-only: name the primary in {address}, or set innodb_read_only and innodb_force_recovery off"},
 
 		// Several servers.
 		{number(1047), "this node of the Galera cluster lacks the majority or some data: start more nodes, wait, or let a proxy choose another node"},
@@ -106,15 +118,20 @@ func (e *explained) Unwrap() error { return e.err }
 // explain adds a sentence to the error of a backend: what is wrong, and what to do. An error that no
 // cause matches stays as it is.
 func explain(backend string, err error) error {
-	if err == nil {
-		return nil
-	}
-	for _, c := range causes() {
-		if c.is(err) {
-			return &explained{settingsOf(backend).Replace(c.advice), err}
-		}
+	if advice := advise(backend, err); advice != "" {
+		return &explained{advice, err}
 	}
 	return err
+}
+
+// advise returns the sentence that explain adds, or "".
+func advise(backend string, err error) string {
+	for _, c := range causes() {
+		if err != nil && c.is(err) {
+			return settingsOf(backend).Replace(c.advice)
+		}
+	}
+	return ""
 }
 
 func is(targets ...error) func(error) bool {

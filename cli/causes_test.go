@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks/redislock"
+	"oversell/stock"
 )
 
 // TestRedisCauses checks what /readyz and the log say about a Redis, a Sentinel or a cluster that cannot be
@@ -128,6 +130,24 @@ func TestRejectedWrites(t *testing.T) {
 		}
 		if err := redislock.Ping(t.Context(), open(test.url)); err != nil {
 			t.Errorf("after %v: %v", test.undo, err)
+		}
+	}
+}
+
+// TestMySQLAdvice checks that the advice about a limit of MySQL names the setting of the server, and what else may help.
+func TestMySQLAdvice(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[uint16][]string{
+		1040: {"max_connections", "CONNS"}, 1203: {"max_user_connections", "CONNS"}, 1226: {"ALTER USER", "CONNS"},
+		1129: {"max_connect_errors"}, 1969: {"max_statement_time"}, 3024: {"max_execution_time"},
+		1290: {"MYSQL_DSN", "read_only"}, 1792: {"MYSQL_DSN", "transaction_read_only"}, 1836: {"MYSQL_DSN", "innodb_read_only"},
+		1206: {"innodb_buffer_pool_size"}, 1114: {"disk"},
+	} {
+		advice := advise("mysql", stock.NothingWritten(t.Context(), &mysql.MySQLError{Number: number}))
+		for _, word := range want {
+			if !strings.Contains(advice, word) {
+				t.Errorf("%d: %q does not name %s", number, advice, word)
+			}
 		}
 	}
 }

@@ -189,7 +189,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),
-		Backends: clients.pings(), Unfit: clients.unfit, Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients), Tracer: tracer,
+		Backends: clients.pings(), Advise: advise, Unfit: clients.unfit, Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients), Tracer: tracer,
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})
 }

@@ -44,7 +44,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		warning = s.stockWarning(c.Request.Context(), card.ID, order.Product)
 	}
 	if err != nil {
-		p := describe(err)
+		p := s.describe(err)
 		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning.In(lang)
 		s.metrics.observe(card, p.Outcome, receipt)
 		describeSale(c.Request.Context(), card.ID, p.Outcome, receipt)

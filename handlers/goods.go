@@ -68,7 +68,7 @@ func (s *Service) postGoodsOrder(c *gin.Context) (any, error) {
 	}
 	receipt, err := s.goods[name].Deduct(ctx, o)
 	if err != nil {
-		p := describe(err)
+		p := s.describe(err)
 		p.WaitedMS = ms(receipt.Waited)
 		return nil, p
 	}

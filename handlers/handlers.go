@@ -47,6 +47,8 @@ type Config struct {
 	Tickets   *stock.Tickets
 	// Backends are the servers that /readyz checks.
 	Backends []Backend
+	// Advise returns what a person can do about an error of a backend, or "". nil means that nobody knows.
+	Advise func(backend string, err error) string
 	// Unfit returns an error while the tables of the database do not fit, such as those of another program: sales
 	// could be lost in them. nil means that they fit.
 	Unfit func() error

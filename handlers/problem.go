@@ -142,6 +142,21 @@ func describe(err error) *refusal {
 	return r
 }
 
+// describe is describe with the advice about an error of a backend in the hint.
+func (s *Service) describe(err error) *refusal {
+	r := describe(err)
+	backend := r.Backend
+	if backend == "" && stock.IsContention(err) {
+		backend = "mysql"
+	}
+	if backend != "" && s.Advise != nil {
+		if advice := s.Advise(backend, err); advice != "" {
+			r.Hint, r.hintZH = advice+". "+r.Hint, r.hintZH+"（"+advice+"）"
+		}
+	}
+	return r
+}
+
 // inChinese adds the rest of an English error in brackets, without the part that zh translates.
 func (d description) inChinese(err, translated string) string {
 	rest := strings.Trim(strings.Replace(err, translated, "", 1), ": ")
@@ -153,7 +168,7 @@ func (d description) inChinese(err, translated string) string {
 
 // problem answers in English or, if the request prefers it, in Chinese.
 func (s *Service) problem(c *gin.Context, err error) {
-	r := describe(err)
+	r := s.describe(err)
 	p := r.Problem
 	if p.Outcome.TookNothing() && s.abandoned(c) {
 		p.Status = http.StatusBadGateway

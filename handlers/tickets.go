@@ -70,7 +70,7 @@ func (s *Service) postTicket(c *gin.Context) (any, error) {
 		if !granted {
 			w.waited = time.Since(asked)
 		}
-		p := describe(err)
+		p := s.describe(err)
 		p.WaitedMS, p.Retries = ms(w.waited), w.retries
 		return nil, p
 	}

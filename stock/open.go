@@ -83,7 +83,9 @@ func dialect(pool *sql.DB) gorm.Dialector {
 }
 
 func newPool(connector driver.Connector, conns int) *sql.DB {
-	pool := sql.OpenDB(connector)
+	limit := &limited{Connector: connector, conns: conns}
+	pool := sql.OpenDB(limit)
+	limit.pool = pool
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	return pool
