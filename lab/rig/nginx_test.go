@@ -3,6 +3,8 @@ package rig_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -42,6 +44,7 @@ func TestNginx(t *testing.T) {
 			t.Errorf("%s %s", res.Status, text)
 		}
 	})
+	t.Run("rejects in the format of the replicas", func(t *testing.T) { rejects(t, target) })
 	t.Run("passes events on at once", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -55,6 +58,39 @@ func TestNginx(t *testing.T) {
 	t.Run("sends a rejected request elsewhere", func(t *testing.T) { sendsElsewhere(t, target) })
 	t.Run("repeats a request that it did not send", func(t *testing.T) { repeatsUnsent(t, r, target) })
 	t.Run("never repeats a request", func(t *testing.T) { neverRepeats(t, r, target) })
+}
+
+// rejects sends requests that nginx answers itself.
+func rejects(t *testing.T, target string) {
+	t.Helper()
+	long := strings.Repeat("x", 100_000)
+	for _, test := range []struct {
+		method, path, header, body string
+		want                       int
+	}{
+		{http.MethodPost, "/echoed", "", long, http.StatusRequestEntityTooLarge},
+		{http.MethodPost, "/events", "", long, http.StatusRequestEntityTooLarge},
+		{http.MethodPost, "/dash/", "", long, http.StatusRequestEntityTooLarge},
+		{http.MethodGet, "/name?a=" + long[:9000], "", "", http.StatusRequestURITooLong},
+		{http.MethodGet, "/name", long[:9000], "", http.StatusRequestHeaderFieldsTooLarge},
+		{http.MethodTrace, "/name", "", "", http.StatusMethodNotAllowed},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), test.method, target+test.path, strings.NewReader(test.body))
+		must(t, err)
+		req.Header.Set("X-Long", test.header)
+		res, err := http.DefaultClient.Do(req)
+		must(t, err)
+		var p struct {
+			Title, Detail, Outcome string
+			Status                 int
+		}
+		err = json.NewDecoder(res.Body).Decode(&p)
+		must(t, errors.Join(err, res.Body.Close()))
+		if res.StatusCode != test.want || p.Status != test.want || p.Title == "" || p.Detail == "" || p.Outcome != "bad_request" ||
+			res.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %.20s: %s, %s, %+v, want %d", test.method, test.path, res.Status, res.Header.Get("Content-Type"), p, test.want)
+		}
+	}
 }
 
 // tellsHangUp cancels a request while a replica handles it. nginx must tell the replica, so that a
