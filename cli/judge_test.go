@@ -134,10 +134,11 @@ func TestContractFindsFlaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flaw, check := range map[string]string{"process-token": "same-process", "stripes": "names", "deletes-by-pattern": "names"} {
+	checks := map[string]string{"process-token": "same-process", "stripes": "names", "deletes-by-pattern": "names", "fence-expires": "fence"}
+	for flaw, check := range checks {
 		t.Run(flaw, func(t *testing.T) {
 			t.Parallel()
-			text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request", flaw)
+			text, status := judge(t, "contract", "-q", "--", "python3", lock, "lease,lease_per_request,loss_notice,fence", flaw)
 			if status != 1 || !strings.Contains(text, "✗ "+check) {
 				t.Errorf("status %d:\n%s", status, text)
 			}
@@ -160,6 +161,7 @@ func TestJudgeFlaws(t *testing.T) {
 		submission{"", base + ",renewal,fairness", "keeps-the-dead", []string{"dead-waiter"}},
 		submission{"", base, "deletes-expired", []string{"late-acquire"}},
 		submission{"", base, "stripes", []string{"names"}},
+		submission{"", base + ",renewal,loss_notice,majority", "renews-on-one", []string{"cutoff"}},
 		submission{"", base + ",loss_notice,fence", "early-fence", []string{"fence"}},
 		submission{"", base + ",renewal,fairness", "barging", []string{"order"}},
 		submission{"", base + ",renewal,wake", "listens-late", []string{"release"}},

@@ -18,7 +18,7 @@ import (
 // These are the times of the contract. A check may take checkLimit. In it, a lease of contractLease
 // must expire, and one of longLease must not.
 const (
-	checkLimit    = time.Minute
+	checkLimit    = 2 * time.Minute // a check of renewals takes half a minute, and may be repeated
 	contractLease = 2 * time.Second
 	longLease     = 40 * time.Second
 )

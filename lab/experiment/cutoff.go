@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"oversell/api"
 	"oversell/lab/fault"
@@ -18,13 +19,26 @@ func cutoff() Experiment {
 		Title: api.Text{EN: "the holder is cut off from the lock service", ZH: "持锁者与锁服务断开"},
 		Shows: api.Text{EN: "its lease expires; does it still write?", ZH: "租期已到，它还会写入吗？"},
 		step:  "read", contenderParams: wait(grantBound), healLate: true,
+		group: func(s Subject) string { return fmt.Sprint(slices.Contains(s.Card.Backends, "redlock")) },
 		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
 			if r.participants[0].Card.onTrial() && r.participants[0].Card.lockService() == "mysql" {
 				return r.withholdRenewals()
 			}
+			if slices.Contains(r.participants[0].Card.Backends, "redlock") {
+				return r.cutOffMajority(ctx)
+			}
 			return cutOff("redis", "zookeeper", "etcd", "postgres", "pgbouncer")(ctx, r)
 		},
 	}
+}
+
+// cutOffMajority leaves the holder two of five Redis, which is not enough for a renewal.
+func (r *round) cutOffMajority(ctx context.Context) (fault.Heal, error) {
+	faults, err := r.onLinks(fault.Cut, holder, "redis-1", "redis-2", "redis-3")
+	if err != nil {
+		return nil, err
+	}
+	return r.injectAll(ctx, faults...)
 }
 
 // withholdRenewals loses all that the holder's replica sends to MySQL until the contender has its answer: while the

@@ -183,6 +183,8 @@ class Lock:
             self.fence = 7
         if won and FENCE and FLAW == "fence-from-clock":
             self.fence = int(time.time() * 1000)
+        if won and FLAW == "fence-expires":
+            redis("EXPIRE", self.keys[2], 20)
         return won
 
     def take(self, result):
@@ -270,7 +272,7 @@ class Lock:
     def renewed(self, compared=True):
         sent = time.monotonic()
         if compared:
-            held = self.on_all(lambda node: self.script(RENEW, self.lease, node=node)) >= QUORUM
+            held = self.on_all(lambda node: self.script(RENEW, self.lease, node=node)) >= (1 if FLAW == "renews-on-one" else QUORUM)
         else:
             held = redis("PEXPIRE", self.keys[0], self.lease) == 1
         if held or FLAW == "loss-unnoticed":
