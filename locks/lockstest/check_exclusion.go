@@ -78,6 +78,7 @@ func reEntry(t *trial) {
 	}
 	otherOwners("after the re-entry")
 	t.mustNotGrantToHolder(mine, other, "owner/"+key)
+	mine.acquire("acquire a third time for the same owner", t.long(key, "owner", 0)).mustRelease()
 	must("the inner release", inner.release())
 	otherOwners("after the inner release")
 	must("verify the lock after the inner release", outer.verify())

@@ -138,10 +138,10 @@ func leaseChecks() []Check {
 		Name: "no-renewal", Says: "a lock that the request does not want renewed expires with its lease, and a re-entry restarts the lease",
 		// The contender must be in another process: in its own, a lost lock keeps its turn until its release.
 		applies: func(c api.Card) bool {
-			return leased(c) && c.Renews && c.LeasePerRequest && c.Scope == api.ScopeShared
+			return excludingLocker(c) && c.Lease && c.Renews && c.LeasePerRequest && c.Scope == api.ScopeShared
 		}, yes: renewalOff,
 	}, {
-		Name: "renewal-end", Says: "a release ends the renewal, so a later holder that dies is not renewed",
+		Name: "renewal-end", Says: "a release or a loss ends the renewal, so a later holder that dies is not renewed",
 		applies: func(c api.Card) bool { return sharedLocker(c) && c.Renews && c.LeasePerRequest }, yes: renewalEnd,
 	}, {
 		Name: "reuse", Says: "after a lock was lost, ended late, or was not acquired, its process can acquire and keep the same key",
@@ -157,7 +157,7 @@ func leaseChecks() []Check {
 		applies: fenced, yes: fencedWrite,
 	}, {
 		Name: "amnesia", Says: "fences still rise when the backend has lost its data",
-		applies: fenced, yes: amnesia,
+		applies: func(c api.Card) bool { return excludingLocker(c) && c.Fenced }, yes: amnesia,
 	}}
 }
 
@@ -178,7 +178,7 @@ func leased(c api.Card) bool { return excludingLocker(c) && c.Lease && !c.Unchec
 
 // ends reports whether a check can let the lease of a working holder end.
 func ends(c api.Card) bool {
-	return excludingLocker(c) && c.Lease && (!c.Renews || c.LeasePerRequest && !c.Unchecked)
+	return excludingLocker(c) && c.Lease && (!c.Renews || c.LeasePerRequest)
 }
 
 // admitsOverrun reports whether a waiter may enter beside a holder that renews its lease. So the

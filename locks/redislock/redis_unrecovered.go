@@ -39,7 +39,9 @@ func (l *redisUnrecovered) Acquire(ctx context.Context, r locks.Request) (*locks
 		stop()
 		return nil, err
 	}
-	watchdog.Go(func() { l.renewUntilError(renewing, lock, r.Owner, lease) })
+	if !r.NoRenew {
+		watchdog.Go(func() { l.renewUntilError(renewing, lock, r.Owner, lease) })
+	}
 	return h, nil
 }
 

@@ -22,6 +22,7 @@ writing, locks, idle, local = threading.Lock(), {}, {node: [] for node in NODES}
 # KEYS: lock, queue, fence, wake-up   ARGV: id, lease, re-entry, fair, fence
 ACQUIRE = """
 if ARGV[3] == '1' and redis.call('hget', KEYS[1], 'id') == ARGV[1] then
+  if tonumber(redis.call('hget', KEYS[1], 'count')) >= LIMIT then return 0 end
   redis.call('hincrby', KEYS[1], 'count', 1)
   redis.call('pexpire', KEYS[1], ARGV[2])
   return 1
@@ -51,7 +52,7 @@ redis.call('zrem', KEYS[2], ARGV[1])
 redis.call('hdel', KEYS[2] .. ':seen', ARGV[1])
 if ARGV[5] == '1' then return 1 + redis.call('incr', KEYS[3]) end
 return 1
-""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false").replace("1500", "900000" if FLAW == "keeps-the-dead" else "1500")
+""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false").replace("1500", "900000" if FLAW in ("keeps-the-dead", "keeps-the-cancelled") else "1500").replace("LIMIT", "2" if FLAW == "re-enters-once" else "1e9")
 RELEASE = """
 if redis.call('hget', KEYS[1], 'id') ~= ARGV[1] then return 0 end
 if redis.call('hincrby', KEYS[1], 'count', -1) > 0 then return 1 end
@@ -138,7 +139,7 @@ class Lock:
         if FLAW == "process-token":
             self.token = PROCESS
         self.renewals = 0
-        self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and not r.get("no_renew")
+        self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and (FLAW == "ignores-no-renew" or not r.get("no_renew"))
         if FLAW == "cuts-lease":
             self.lease = max(self.lease // 1000 * 1000, 1)
         self.until, self.lost, self.over, self.released = 0, "", threading.Event(), False
@@ -230,7 +231,7 @@ class Lock:
         self.fence = early or self.fence
         if won and self.over.is_set() and FLAW == "cancel-leaves-lock":
             return False
-        if not won and FAIR:
+        if not won and FAIR and FLAW != "keeps-the-cancelled":
             redis("ZREM", self.keys[1], self.token)
         if won and NOTICE:
             threading.Thread(target=self.watch, daemon=True).start()
@@ -288,7 +289,7 @@ class Lock:
             if FLAW == "stops-renewing" and self.renewals > 10:
                 return
             try:
-                if not self.renewed(not stale) and not stale:
+                if not self.renewed(not stale and FLAW != "renews-stolen") and not stale:
                     return
             except OSError:
                 time.sleep(0.1)
@@ -337,7 +338,7 @@ class Lock:
             return redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
         done = self.on_all(lambda node: self.script(RELEASE, node=node)) >= QUORUM
         self.released = True
-        return done and not self.lost or FLAW == "hides-loss-at-release"
+        return done and not self.lost or FLAW in ("hides-loss-at-release", "says-released")
 
 
 def serve(r):
@@ -354,7 +355,7 @@ def serve(r):
             line = {"answer": "held" if lock.held() else "not_held"}
         else:
             for node in NODES:
-                redis("DEL", *(kind + named(r["key"]) for kind in ("lock:", "queue:", "wake:")), node=node)
+                redis("DEL", *(kind + named(r["key"]) for kind in ("lock:", "queue:", "wake:") + ("fence:",) * (FLAW == "clear-deletes-fence")), node=node)
             line = {"answer": "done"}
     except OSError as why:
         if r["do"] == "acquire":
