@@ -31,7 +31,7 @@ func TestFailoverUnderLoad(t *testing.T) {
 		t.Skip("make topologies runs it")
 	}
 	redisMaster := func(_ context.Context, r *rig.Rig) (fault.Fault, error) {
-		return fault.MastersOf(r).Replace("stock:1"), nil
+		return fault.MastersOf(r).Replace(), nil
 	}
 	for engine, test := range map[string]struct {
 		strategies string

@@ -127,6 +127,24 @@ func TestHazardsOnTrial(t *testing.T) {
 	}
 }
 
+// TestJudgeTopologies puts our lock on trial behind Sentinel and in a cluster, where the lab must find its keys by
+// itself. A lock that cannot read such an address is told so before its contract.
+func TestJudgeTopologies(t *testing.T) {
+	t.Parallel()
+	text, status := judge(t, "judge", "-q", "--hazard", "split-brain", "--", "python3", example(t))
+	if status != 2 || !strings.Contains(text, "hazard split-brain: the lock could not be acquired on a Redis sentinel") || strings.Contains(text, "The contract") {
+		t.Errorf("a lock without Sentinel: status %d:\n%s", status, text)
+	}
+	rigtest.Nightly(t, "TestReshard of ./lab/fault")
+	const hazards = "failover-sentinel,split-brain,failover-cluster,resharding"
+	got, text, _ := judged(t, "--hazard", hazards, "--", built(), "adapter", "redis-uuid")
+	for hazard, want := range map[string]string{"failover-sentinel": "broken", "split-brain": "broken", "failover-cluster": "broken", "resharding": "safe"} {
+		if s := got.Rows[0].Summaries[hazard]; string(s.Verdict) != want || strings.Contains(s.Why.EN, "The lease of A ended") {
+			t.Errorf("%s: %+v, want %s:\n%s", hazard, s, want, text)
+		}
+	}
+}
+
 // TestContractFindsFlaws checks that a contract names flaws. TestJudgeFlaws has more of them.
 func TestContractFindsFlaws(t *testing.T) {
 	t.Parallel()

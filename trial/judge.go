@@ -75,6 +75,11 @@ func (j *Judge) Select(hazards []string) error {
 	card := experiment.Card{Card: j.Lock.Hello.Card()}
 	applicable := experiment.HazardsOf(card)
 	if len(hazards) == 0 {
+		for _, e := range experiment.All() { // these labs take long
+			if e.Lab != nil && e.Applies(card) && card.Claim(e.Hazard) != experiment.Silent {
+				applicable = append(applicable, e.Hazard)
+			}
+		}
 		j.hazards, j.load = applicable, true
 		return nil
 	}
@@ -94,7 +99,7 @@ func (j *Judge) Select(hazards []string) error {
 func (j *Judge) Unapplied() (hazards []string) {
 	card := experiment.Card{Card: j.Lock.Hello.Card()}
 	for _, e := range experiment.All() {
-		if (e.Lab != nil || !e.AppliesTo(card)) && card.Claim(e.Hazard) != experiment.Silent {
+		if !e.AppliesTo(card) && card.Claim(e.Hazard) != experiment.Silent {
 			hazards = append(hazards, e.Hazard)
 		}
 	}
@@ -127,6 +132,9 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 		}
 	}
 	v = Report{About: matrix.Now(ctx, versions, j.Command), Hello: j.Lock.Hello}
+	if err := j.checkTopologies(ctx, lab); err != nil {
+		return v, err
+	}
 	w.Part("The contract:")
 	v.Contract, err = j.Lock.CheckContract(ctx, at, nil, w.Checked)
 	if _, basic := v.Contract.Failed(); !basic && err == nil {
@@ -139,6 +147,23 @@ func (j *Judge) Try(ctx context.Context, lab *rig.Rig, store *experiment.ResultS
 	v.Matrix = matrix.Summarise(v.Runs)
 	v.Totals = totalsOf(v.Matrix, v.Contract)
 	return v, err
+}
+
+// checkTopologies returns an error if the lock cannot be acquired on the Redis of a selected hazard.
+func (j *Judge) checkTopologies(ctx context.Context, lab *rig.Rig) error {
+	checked := []rig.Topology{rig.OneRedis}
+	for _, e := range experiment.All() {
+		if e.Lab == nil || !slices.Contains(j.hazards, e.Hazard) {
+			continue
+		}
+		if topology := e.Lab(lab.Config()).RedisTopology; !slices.Contains(checked, topology) {
+			if err := j.Lock.reaches(ctx, topology, lab.Addresses()); err != nil {
+				return fmt.Errorf("hazard %s: %w", e.Hazard, err)
+			}
+			checked = append(checked, topology)
+		}
+	}
+	return nil
 }
 
 // inject injects the selected hazards. The watcher first gets the results that the store already has.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"oversell/lab/experiment"
+	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
 	"oversell/trial/process"
@@ -41,20 +43,49 @@ func Greet(ctx context.Context, words ...string) (Lock, error) {
 		line = "exec " + process.Quoted(words...)
 	}
 	line = "cd " + process.Quoted(dir) + " && " + line
-	program, err := adapter.Start(ctx, func() *exec.Cmd {
-		cmd := adapter.Shell(line, "", Environment())()
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
-		return cmd
-	}, nil)
+	lock := Lock{Command: process.Quoted(words...), line: line}
+	program, err := lock.start(ctx, nil)
 	if err != nil {
 		return Lock{}, err
 	}
 	defer program.Close()
-	lock := Lock{Command: process.Quoted(words...), Hello: program.Hello(), line: line}
+	lock.Hello = program.Hello()
 	if err := lock.checkClaims(); err != nil {
 		return Lock{}, err
 	}
 	return lock, nil
+}
+
+// start starts the program with these variables besides its own.
+func (l Lock) start(ctx context.Context, servers []string) (*adapter.Adapter, error) {
+	return adapter.Start(ctx, func() *exec.Cmd {
+		cmd := adapter.Shell(l.line, "", append(Environment(), servers...))()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
+		return cmd
+	}, nil)
+}
+
+// reaches returns an error if the lock cannot be acquired on a Redis with this topology. Its other servers are those
+// of the lab at these addresses.
+func (l Lock) reaches(ctx context.Context, topology rig.Topology, at rig.Addresses) (err error) {
+	servers, err := rig.Start(ctx, rig.Config{RedisTopology: topology})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, servers.Close()) }()
+	at.SingleRedis = servers.Addresses().SingleRedis
+	program, err := l.start(ctx, at.ServeEnv())
+	if err == nil {
+		defer program.Close()
+		err = program.Try(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		const format = "the lock could not be acquired on a Redis %s, where the program gets REDIS_URL=%s: %w\n" +
+			"Let the program read such an address (docs/adapter.md has examples), or leave these hazards out"
+		secret := regexp.MustCompile(`:[^:@/]*(@|$)`)
+		err = load.InvalidPlan(fmt.Errorf(format, topology, secret.ReplaceAllString(at.SingleRedis, ":PASSWORD$1"), err))
+	}
+	return err
 }
 
 // checkClaims rejects a claim about a hazard that does not exist.

@@ -14,9 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oversell/api"
 	"oversell/locks"
 	"oversell/locks/adapter"
+	"oversell/locks/redislock"
 	"oversell/stock"
 )
 
@@ -73,6 +76,11 @@ func Servers(variable, otherwise string) []string {
 		all[i] = strings.TrimSpace(all[i])
 	}
 	return all
+}
+
+// Redis returns the client of the Redis in REDIS_URL: of one server, behind Sentinel, or of a cluster.
+func Redis() redis.UniversalClient {
+	return redis.NewUniversalClient(Must(redislock.Options(cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379/0"))))
 }
 
 // Milliseconds returns the variable of the environment, or otherwise.

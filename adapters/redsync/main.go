@@ -13,13 +13,12 @@ import (
 )
 
 func main() {
-	variable, backend := "REDIS_URL", "redis"
+	backend, clients := "redis", []redis.UniversalClient{library.Redis()}
 	if len(os.Args) > 1 && os.Args[1] == "5" {
-		variable, backend = "REDLOCK_URLS", "redlock"
-	}
-	var clients []redis.UniversalClient
-	for _, url := range library.Servers(variable, "redis://127.0.0.1:6379/0") {
-		clients = append(clients, redis.NewClient(library.Must(redis.ParseURL(url))))
+		backend, clients = "redlock", nil
+		for _, url := range library.Servers("REDLOCK_URLS", "redis://127.0.0.1:6379/0") {
+			clients = append(clients, redis.NewClient(library.Must(redis.ParseURL(url))))
+		}
 	}
 	hello := library.Hello("redsync", "4.18.0", "https://pkg.go.dev/github.com/go-redsync/redsync/v4", backend)
 	hello.Capabilities.Lease, hello.Capabilities.LeasePerRequest = true, true // it renews only by Extend

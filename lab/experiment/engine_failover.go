@@ -8,6 +8,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/fault"
+	"oversell/lab/history"
 	"oversell/lab/rig"
 )
 
@@ -52,15 +53,19 @@ func engineFailover(topology rig.Topology) Experiment {
 	var resume fault.Heal
 	return Experiment{
 		Group: topologies, Shows: keyIsLost(), ClaimedAs: "failover",
-		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
-		contenderParams: wait(engineWait), vary: inOrder, soldBefore: true,
+		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
+		contenderParams: wait(engineWait), vary: inOrder, soldBefore: true, judge: mustBeReached,
 		prepare: func(ctx context.Context, r *round) (err error) {
 			masters = fault.MastersOf(r.bed.Rig)
+			if err = r.awaitLocks(ctx, ""); err != nil { // a client that connects only later might ask a stopped replica
+				return err
+			}
 			resume, err = masters.Unreplicated().Inject(ctx)
 			return err
 		},
+		stocked: func(ctx context.Context, _ *round) error { return masters.Observe(ctx) },
 		inject: func(ctx context.Context, r *round) (fault.Heal, error) {
-			heal, err := r.injectAll(ctx, masters.Replace(r.participants[0].key()))
+			heal, err := r.injectAll(ctx, masters.Replace())
 			if err != nil {
 				return nil, errors.Join(err, resume(context.WithoutCancel(ctx)))
 			}
@@ -74,9 +79,19 @@ func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func
 	return func(cfg rig.Config) rig.Config {
 		cfg = labOf(rig.OneServer)(cfg)
 		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
-		cfg.ReplicaArgs = []string{"--lease", lease.String(), "--conns", "96"}
+		cfg.ReplicaArgs = append(slices.Clone(cfg.ReplicaArgs), "--lease", lease.String()) // the last one counts
 		return cfg
 	}
+}
+
+// mustBeReached finds nothing about a lock on trial that did not find the new master: an error kept the contender out.
+func mustBeReached(p *participant) *finding {
+	if !p.Card.onTrial() || p.ops[contender].Reason != history.Unavailable {
+		return nil
+	}
+	return &finding{api.Inconclusive, "", api.Textf(
+		"The lock of the contender was unavailable for %[1]v, so nothing shows that it kept the contender out.",
+		"竞争者的锁在 %[1]v 内一直不可用，所以看不出是不是锁挡住了它。", engineWait)}
 }
 
 // inOrder lets the seed choose at which steps holder and contender stop. Twelve seeds in a row have all

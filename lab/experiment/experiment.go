@@ -32,6 +32,8 @@ type Experiment struct {
 	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
+	// lease is that of the locks in Lab. 0 means Lease.
+	lease time.Duration
 
 	// Most experiments follow one procedure. The holder's request stops at a step of its sale, and a fault is
 	// injected. The contender requests the same product, and the holder's request resumes. All strategies
@@ -50,6 +52,8 @@ type Experiment struct {
 	soldBefore bool
 	// prepare runs before the products are added and the requests are sent.
 	prepare func(ctx context.Context, r *round) error
+	// stocked runs when the products have been added, before the holder's request.
+	stocked func(ctx context.Context, r *round) error
 	// These are the URL parameters of the holder's and the contender's request.
 	holderParams, contenderParams url.Values
 	// unrenewed, if set, replaces contenderParams for a lock whose lease is not renewed. In a longer
@@ -168,7 +172,11 @@ func (e Experiment) AppliesTo(c Card) bool {
 func (e Experiment) Claim(c Card, fenced bool) Claim {
 	switch {
 	case !fenced:
-		return cmp.Or(c.Claim(cmp.Or(e.ClaimedAs, e.Hazard)), e.Default)
+		claim := cmp.Or(c.Claim(e.Hazard), c.Claim(e.ClaimedAs))
+		if e.Lab != nil && c.onTrial() { // no lock of another program is made for these labs
+			return claim
+		}
+		return cmp.Or(claim, e.Default)
 	case e.Fenced:
 		return Protects
 	default:

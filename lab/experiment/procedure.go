@@ -19,6 +19,7 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // pieces is the stock of each product in the usual procedure.
@@ -120,6 +121,11 @@ func (r *round) stopHolders(ctx context.Context) error {
 	if err := r.addProducts(ctx); err != nil {
 		return err
 	}
+	if r.stocked != nil {
+		if err := r.stocked(ctx, r); err != nil {
+			return err
+		}
+	}
 	r.send(ctx, holder, r.holderParams)
 	return r.awaitStopped(ctx, holder)
 }
@@ -158,8 +164,12 @@ func (r *round) addProducts(ctx context.Context) error {
 func (r *round) readOnce(ctx context.Context, s Subject) error {
 	tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
 	for _, on := range []int{r.on[holder], r.on[contender]} {
-		if op := r.bed.buy(ctx, on, s, tooMany); op.Reason != history.SoldOut {
-			return fmt.Errorf("%s: more pieces than there are: %s, want %s", s.Name(), op.Reason, history.SoldOut)
+		var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
+		if err := eventually(ctx, "an answer", func() bool {
+			op = r.bed.buy(ctx, on, s, tooMany)
+			return op.Reason == history.SoldOut
+		}); err != nil {
+			return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", s.Name(), op.Reason, history.SoldOut, err)
 		}
 	}
 	r.began = r.bed.since()
@@ -175,6 +185,14 @@ func (r *round) send(ctx context.Context, part int, params url.Values) {
 func (r *round) buy(ctx context.Context, p *participant, part int, params url.Values) {
 	defer close(p.ended[part])
 	p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
+	// A client of Redis on trial may take a while to find a new master, and an error says nothing about its lock.
+	patient := p.Card.onTrial() && part != observer && r.bed.Rig.Config().RedisTopology != rig.OneRedis
+	for began := time.Now(); patient && p.ops[part].Reason == history.Unavailable && time.Since(began) < engineWait; {
+		if sleep(ctx, engineWait/50) != nil {
+			return
+		}
+		p.ops[part] = r.bed.buy(ctx, r.on[part], p.Subject, params)
+	}
 }
 
 func (r *round) awaitStopped(ctx context.Context, part int) error {

@@ -20,6 +20,7 @@ func resharding() Experiment {
 			stages = append(stages, [2]int{try, release})
 		}
 	}
+	var masters *fault.Masters
 	var move *fault.Resharding
 	e := keepLock(rig.RedisCluster)
 	e.Hazard, e.group = "resharding", Subject.Name
@@ -28,8 +29,12 @@ func resharding() Experiment {
 		ZH: "持锁期间，Redis 集群把锁所在的槽迁移到另一个主节点",
 	}
 	e.Shows = api.Text{EN: "the lock moves with its slot", ZH: "锁随槽一起迁移"}
+	e.stocked = func(ctx context.Context, r *round) error {
+		masters = fault.MastersOf(r.bed.Rig)
+		return masters.Observe(ctx)
+	}
 	e.inject = func(ctx context.Context, r *round) (heal fault.Heal, err error) {
-		if move, err = fault.Reshard(ctx, r.bed.Rig, r.participants[0].key()); err != nil {
+		if move, err = masters.Reshard(ctx); err != nil {
 			return nil, err
 		}
 		r.span.What, r.span.Who = "resharding", "redis"
@@ -53,7 +58,7 @@ func resharding() Experiment {
 // and a successor must get it after the holder's release.
 func keepLock(topology rig.Topology) Experiment {
 	return Experiment{
-		Group: topologies, Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease),
+		Group: topologies, Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
 		contenderParams: wait(500 * time.Millisecond), healLate: true, vary: holderInOrder, after: sendSuccessor,
 		judge: func(p *participant) *finding {
 			for _, part := range []int{contender, observer} {

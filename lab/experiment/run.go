@@ -237,6 +237,9 @@ func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
 		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: api.Safe,
 		Recording: s.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}),
 	}
+	if r.lease > 0 && result.Recording.Lease == Lease {
+		result.Recording.Lease = r.lease
+	}
 	if r.span.What != "" {
 		result.Recording.Spans = append(slices.Clone(r.earlier), r.span)
 	}

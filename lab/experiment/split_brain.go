@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 
 	"oversell/api"
 	"oversell/lab/fault"
@@ -15,12 +16,13 @@ import (
 func splitBrain() Experiment {
 	e := splitFirst(oldSide)
 	e.Hazard, e.ClaimedAs, e.Lab = "split-brain", "failover", engineLab(rig.RedisSentinel, 0, engineLease)
+	e.lease = engineLease
 	e.Title = api.Text{
 		EN: "Sentinel promotes a replica, while the old master goes on serving its clients",
 		ZH: "Sentinel 提升了从节点，旧主节点仍在为它那一侧的客户端服务（脑裂）",
 	}
 	e.Shows = api.Text{EN: "two masters, and a holder on each of them", ZH: "两个主节点，各有一个持锁者"}
-	e.contenderParams, e.vary = wait(engineWait), inOrder
+	e.contenderParams, e.vary, e.judge = wait(engineWait), inOrder, mustBeReached
 	return e
 }
 
@@ -31,6 +33,7 @@ func oldSide(seed int64) int { return by(seed>>2, holder, contender) }
 func minReplicas() Experiment {
 	e := splitFirst(func(int64) int { return contender })
 	e.Hazard, e.Default, e.Lab = "min-replicas", Protects, engineLab(rig.RedisSentinel, 1, engineLease)
+	e.lease = engineLease
 	e.Title = api.Text{EN: "as split-brain, with min-replicas-to-write 1", ZH: "脑裂，min-replicas-to-write 为 1"}
 	e.Shows = api.Text{EN: "the old master rejects the contender", ZH: "旧主节点拒绝竞争者"}
 	e.contenderParams, e.vary = wait(0), holderInOrder
@@ -61,10 +64,29 @@ func splitFirst(role func(seed int64) int) Experiment {
 			if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
 				return err
 			}
-			return r.bed.Rig.AwaitReady(ctx, old) // the old master may reject writes without its replica
+			if err = r.bed.Rig.AwaitReady(ctx, old); err != nil { // the old master may reject writes without its replica
+				return err
+			}
+			return r.awaitLocks(ctx, old)
 		},
 		inject: func(context.Context, *round) (fault.Heal, error) { return heal, nil },
 	}
+}
+
+// awaitLocks waits until the locks of all replicas but one can be cleared: their clients have found the new master.
+func (r *round) awaitLocks(ctx context.Context, but string) (err error) {
+	for n := range r.bed.Rig.Addresses().Replicas {
+		late := eventually(ctx, name(n)+" clears the locks of a product", func() bool {
+			if name(n) != but {
+				_, err = r.bed.addProduct(ctx, n, pieces)
+			}
+			return err == nil
+		})
+		if late != nil {
+			return errors.Join(late, err)
+		}
+	}
+	return nil
 }
 
 // splitRenewal splits Redis while a lock is held that all of them have. The old master renews its lease, and

@@ -16,8 +16,9 @@ import (
 // themselves replace a master that dies.
 type Masters struct {
 	rig               *rig.Rig
-	masters, replicas []*rig.Server // at the time of Unreplicated
+	masters, replicas []*rig.Server // at the time of Unreplicated or Observe
 	killed            *rig.Server
+	before            map[string]stored // at the time of Observe
 }
 
 // MastersOf returns those of a rig, which needs Config.RedisTopology.
@@ -58,20 +59,15 @@ func (m *Masters) resume(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Replace kills the master that has a key with this text, resumes the replicas, and waits until the servers
+// Replace kills the master that has the lock (see Observe), resumes the replicas, and waits until the servers
 // themselves have made one of them the master: three Sentinels, or the other masters of a cluster. What the
 // master has written since Unreplicated is lost; without Unreplicated, some of its last writes may be. The
 // heal starts the killed server, which becomes a replica.
-func (m *Masters) Replace(key string) Fault {
+func (m *Masters) Replace() Fault {
 	return Fault{
 		Name: "failover", Target: "redis",
 		inject: func(ctx context.Context) (err error) {
-			if m.masters == nil { // without Unreplicated
-				if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
-					return err
-				}
-			}
-			if m.killed, err = masterOf(ctx, m.masters, key); err != nil {
+			if _, m.killed, err = m.lock(ctx); err != nil {
 				return err
 			}
 			m.killed.Kill()
@@ -172,12 +168,36 @@ func isMaster(ctx context.Context, s *rig.Server) (bool, error) {
 	return err == nil, err
 }
 
-func masterOf(ctx context.Context, masters []*rig.Server, key string) (found *rig.Server, err error) {
-	for _, s := range masters {
+// stored is what a master has at a key.
+type stored struct {
+	on      *rig.Server
+	value   string // without the time of its expiry
+	expires bool
+}
+
+// Observe notes what the masters have before a lock is acquired. What they have in addition or in another form later
+// is data of this lock, whatever the names of its keys are. Without Observe, that is all they have.
+func (m *Masters) Observe(ctx context.Context) (err error) {
+	m.before, err = m.data(ctx)
+	return err
+}
+
+func (m *Masters) data(ctx context.Context) (all map[string]stored, err error) {
+	if m.masters == nil {
+		if m.masters, m.replicas, err = roles(ctx, m.rig); err != nil {
+			return nil, err
+		}
+	}
+	all = map[string]stored{}
+	for _, s := range m.masters {
 		err := withRedis(s, func(c *redis.Client) error {
-			keys, err := c.Keys(ctx, "*"+key+"*").Result()
-			if len(keys) > 0 {
-				found = s
+			keys, err := c.Keys(ctx, "*").Result()
+			for _, key := range keys {
+				value, gone := c.Dump(ctx, key).Result()
+				left, failed := c.PTTL(ctx, key).Result()
+				if err = errors.Join(err, failed); gone == nil {
+					all[key] = stored{s, value, left > 0}
+				}
 			}
 			return err
 		})
@@ -185,10 +205,22 @@ func masterOf(ctx context.Context, masters []*rig.Server, key string) (found *ri
 			return nil, err
 		}
 	}
-	if found == nil {
-		return nil, fmt.Errorf("no master has a key with %q", key)
+	return all, nil
+}
+
+// lock returns a key of the lock that was acquired since Observe, and its master. A counter of fences may be
+// elsewhere, but does not expire.
+func (m *Masters) lock(ctx context.Context) (key string, on *rig.Server, err error) {
+	all, err := m.data(ctx)
+	for name, s := range all {
+		if s.value != m.before[name].value && (on == nil || s.expires && !all[key].expires || s.expires == all[key].expires && name < key) {
+			key, on = name, s.on
+		}
 	}
-	return found, nil
+	if err == nil && on == nil {
+		err = errors.New("no master has a key of the lock")
+	}
+	return key, on, err
 }
 
 // replaced returns nil when one of the replicas is a master, and all nodes of a cluster agree that each

@@ -32,17 +32,14 @@ const (
 	Reassigned             // the slot belongs to the new master: the answer of the old one is MOVED
 )
 
-// Reshard prepares to move the slot of a key with this text. It changes nothing.
-func Reshard(ctx context.Context, r *rig.Rig, key string) (*Resharding, error) {
-	masters, _, err := roles(ctx, r)
+// Reshard prepares to move the slot of the lock (see Observe). It changes nothing.
+func (all *Masters) Reshard(ctx context.Context) (*Resharding, error) {
+	key, from, err := all.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &Resharding{masters: masters, ids: map[*rig.Server]string{}}
-	if m.from, err = masterOf(ctx, masters, key); err != nil {
-		return nil, err
-	}
-	for _, s := range masters {
+	m := &Resharding{masters: all.masters, from: from, ids: map[*rig.Server]string{}}
+	for _, s := range m.masters {
 		if s != m.from {
 			m.to = s
 		}
@@ -53,13 +50,9 @@ func Reshard(ctx context.Context, r *rig.Rig, key string) (*Resharding, error) {
 			return nil, err
 		}
 	}
-	return m, withRedis(m.from, func(c *redis.Client) error {
+	return m, withRedis(m.from, func(c *redis.Client) (err error) {
 		m.password = c.Options().Password
-		keys, err := c.Keys(ctx, "*"+key+"*").Result()
-		if err != nil || len(keys) == 0 {
-			return errors.Join(err, fmt.Errorf("no key with %q", key))
-		}
-		m.slot, err = c.ClusterKeySlot(ctx, slices.Min(keys)).Result()
+		m.slot, err = c.ClusterKeySlot(ctx, key).Result()
 		return err
 	})
 }

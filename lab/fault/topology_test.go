@@ -69,14 +69,17 @@ func TestReshard(t *testing.T) {
 	node1 := clientOf(t, r, "redis-node-1").Options()
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{node1.Addr}, Password: node1.Password})
 	t.Cleanup(func() { _ = c.Close() })
-	must(t, c.Set(ctx, "{stock:7}:lock", "holder", 0).Err())
-	must(t, c.Set(ctx, "{stock:7}:fence", "1", 0).Err())
-	node, err := c.MasterForKey(ctx, "{stock:7}:lock")
+	must(t, c.Set(ctx, "{f1cd}:fence", "1", 0).Err())
+	must(t, c.Set(ctx, "another lock of stock:7", "holder", 0).Err())
+	masters := fault.MastersOf(r)
+	must(t, masters.Observe(ctx))
+	must(t, c.Set(ctx, "{f1cd}:lock", "holder", 0).Err())
+	node, err := c.MasterForKey(ctx, "{f1cd}:lock")
 	must(t, err)
 	from := redis.NewClient(&redis.Options{Addr: node.Options().Addr, Password: node.Options().Password, MaxRetries: -1})
 	t.Cleanup(func() { _ = from.Close() })
 
-	move, err := fault.Reshard(ctx, r, "stock:7")
+	move, err := masters.Reshard(ctx)
 	must(t, err)
 	for _, test := range []struct {
 		stage int
@@ -86,7 +89,7 @@ func TestReshard(t *testing.T) {
 	} {
 		must(t, move.Advance(ctx, test.stage))
 		var got string
-		if values, err := from.MGet(ctx, "{stock:7}:lock", "{stock:7}:fence").Result(); err != nil {
+		if values, err := from.MGet(ctx, "{f1cd}:lock", "{f1cd}:fence").Result(); err != nil {
 			got = err.Error()
 		} else {
 			got = values[0].(string) + " " + values[1].(string) //nolint:forcetypeassert // two strings
@@ -94,7 +97,7 @@ func TestReshard(t *testing.T) {
 		if !strings.HasPrefix(got, test.want) {
 			t.Errorf("stage %d: the old master answers %q, want %s", test.stage, got, test.want)
 		}
-		if got := c.Get(ctx, "{stock:7}:lock").Val(); got != "holder" {
+		if got := c.Get(ctx, "{f1cd}:lock").Val(); got != "holder" {
 			t.Errorf("stage %d: a client that follows redirections reads %q", test.stage, got)
 		}
 	}

@@ -76,6 +76,15 @@ func (l *Adapter) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return p.acquire(ctx, r)
 }
 
+// Try acquires a lock and releases it, to see whether the program reaches its servers.
+func (l *Adapter) Try(ctx context.Context) error {
+	lock, err := l.Acquire(ctx, locks.Request{Key: "try", Owner: "try", Wait: restartPause})
+	if err != nil {
+		return err
+	}
+	return lock.Release(ctx)
+}
+
 // Clear makes the program delete the key's data in the backend.
 func (l *Adapter) Clear(ctx context.Context, key string) error {
 	p, err := l.program(ctx)

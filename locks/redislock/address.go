@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parse reads an address, see Open. Its errors do not contain the password.
-func parse(address string) (*redis.UniversalOptions, error) {
+// Options reads an address, see Open. Its errors do not contain the password.
+func Options(address string) (*redis.UniversalOptions, error) {
 	scheme, rest, _ := strings.Cut(address, "://")
 	kind, secure, ok := kindOf(scheme)
 	if !ok {

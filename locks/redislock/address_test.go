@@ -24,7 +24,7 @@ func TestAddresses(t *testing.T) {
 		"redis-cluster://a:1, b:2":                        {hosts: []string{"a:1", "b:2"}, cluster: true},
 		"rediss-cluster://u:p@a:1/":                       {hosts: []string{"a:1"}, user: "u", password: "p", cluster: true, tls: true},
 	} {
-		o, err := parse(address)
+		o, err := Options(address)
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue

@@ -37,7 +37,7 @@ func Open(address string, conns int) (redis.UniversalClient, error) {
 
 // OpenWith is Open with another way to connect than over a network. Without dial, it is Open.
 func OpenWith(address string, conns int, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (redis.UniversalClient, error) {
-	o, err := parse(address)
+	o, err := Options(address)
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", err)
 	}
