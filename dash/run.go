@@ -21,14 +21,18 @@ type runs struct {
 	live    *live
 	results []kept
 	next    int
-	drawn   time.Time // when the stage was sent
 }
 
 func newRuns(s *Server) *runs {
 	r := &runs{s: s, live: &live{}}
 	s.hub.Open("run", r.all)
 	if s.Service == nil {
-		s.pageWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any { return groups })
+		s.pageWithGroups("/{$}", "run", bilingual("Run", "运行"), func(_ *http.Request, groups []group) any {
+			return struct {
+				Groups []group
+				Rest   api.Text // the picture before the first run
+			}{groups, drawn(s.system(""))}
+		})
 	}
 	s.routes.HandleFunc("POST /dash/run/start", s.withToken(r.start))
 	s.routes.HandleFunc("POST /dash/run/forget", s.withToken(r.forget))
@@ -124,5 +128,5 @@ func (r *runs) follow(ctx context.Context, who string, p comparison.Plan) error 
 
 // all returns the messages that draw the whole page. The hub's mutex must be locked.
 func (r *runs) all() []hub.Message {
-	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", r.table()), hub.Replace(hub.Part{ID: "stage", Text: r.picture()})}
+	return []hub.Message{hub.NewMessage("run", r.live), r.s.part("run", "results", r.table())}
 }

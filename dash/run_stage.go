@@ -6,59 +6,35 @@ import (
 	"html/template"
 	"maps"
 	"slices"
-	"time"
 
 	"oversell/api"
-	"oversell/dash/hub"
 	"oversell/view/stage"
 	"oversell/view/terminal"
 )
 
-// stage draws the running strategy, for all who look at it now or later. The hub's mutex must be locked.
-func (r *runs) stage() hub.Message {
-	r.drawn = time.Now()
-	picture := r.picture()
-	if n := len(r.live.Series); n > 0 {
-		r.live.Series[n-1].Stage = picture
-	}
-	return hub.NewMessage("stage", picture)
-}
-
-// picture draws the stage. The hub's mutex must be locked.
-func (r *runs) picture() api.Text {
-	now := r.moment()
-	return inBoth(func(lang string) template.HTML { return now.SVG("stage", lang) })
-}
-
-// moment returns what the stage shows: the newest point of the run, or the system before the first run.
-func (r *runs) moment() stage.Stage {
-	l, now, strategy := r.live, point{}, ""
-	if len(l.Series) > 0 {
-		of := l.Series[len(l.Series)-1]
-		if strategy = of.Strategy; len(of.Points) > 0 {
-			now = of.Points[len(of.Points)-1]
-		}
-	}
+// picture draws a point of a run. Its numbers, which the page fills in, have names in braces: so a few pictures are
+// enough for all points, also when the page replays them.
+func (r *runs) picture(l *live, strategy string, p point) api.Text {
 	s := r.s.system(strategy)
-	if s.Row = terminal.Number(cmp.Or(l.Stock, 5000)); l.clients > 0 {
-		s.Clients[0].Name = terminal.Number(l.clients)
-	}
+	s.Clients[0].Name, s.Row, s.Of = terminal.Number(l.clients), "{left}", terminal.Number(l.Stock)
 	if l.alone {
 		s.Replicas = s.Replicas[:1]
 	}
-	answers := maps.Clone(now.Replicas)
-	if now.Owner != nil {
-		s.Holder = now.Owner.Replica
-		if answers == nil {
-			answers = map[string]int{}
-		}
-		answers[s.Holder] += 0 // a holder is drawn before its first answer
+	answers := map[string]int{}
+	if p.Owner != nil {
+		s.Holder = p.Owner.Replica
+		answers[s.Holder] = 0 // a holder is drawn before its first answer
 	}
+	maps.Copy(answers, p.Replicas)
 	s.Replicas = answered(s.Replicas, answers)
-	if c := now.Count; c != nil {
-		s = withStock(s, l.Stock, c.Sold, c.Left)
+	if p.Left != nil && lost(l.Stock, p.Sold, *p.Left) > 0 {
+		s.Alarm = alarm("{sold}", "{taken}")
 	}
-	return s
+	return drawn(s)
+}
+
+func drawn(s stage.Stage) api.Text {
+	return inBoth(func(lang string) template.HTML { return s.SVG("stage", lang) })
 }
 
 // answered returns the replicas with the number of their answers. The others keep their places until each has a name.
@@ -66,7 +42,7 @@ func answered(drawn []stage.Box, answers map[string]int) (all []stage.Box) {
 	for name, n := range answers {
 		b := stage.Box{Name: name}
 		if n > 0 {
-			b.Note = api.Textf("%s requests", "%s 个请求", terminal.Number(n))
+			b.Note = api.Textf("{%s} requests", "{%s} 个请求", name)
 		}
 		all = append(all, b)
 	}
@@ -94,8 +70,15 @@ func (s *Server) system(strategy string) stage.Stage {
 // withStock adds the stock that is left to the picture, and the lost updates.
 func withStock(s stage.Stage, stock, sold, left int) stage.Stage {
 	s.Row, s.Of = terminal.Number(left), terminal.Number(stock)
-	if left-stock+sold > 0 {
-		s.Alarm = api.Textf("%s sold, %s taken from stock", "卖出 %s，库存只减少 %s", terminal.Number(sold), terminal.Number(stock-left))
+	if lost(stock, sold, left) > 0 {
+		s.Alarm = alarm(terminal.Number(sold), terminal.Number(stock-left))
 	}
 	return s
+}
+
+// lost returns the number of lost updates.
+func lost(stock, sold, left int) int { return sold - (stock - left) }
+
+func alarm(sold, taken string) api.Text {
+	return api.Textf("%s sold, %s taken from stock", "卖出 %s，库存只减少 %s", sold, taken)
 }

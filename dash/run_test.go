@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	_ "github.com/go-sql-driver/mysql" // the driver "mysql"
+
+	"oversell/dash"
 )
 
 // choose selects strategies in place of those that the page has selected.
@@ -52,7 +55,7 @@ func TestRunInABrowser(t *testing.T) {
 		reads(`#verdicts li:nth-child(3)`, "no update lost"),
 		reads(`#status`, "Finished."),
 		reads(`#of`, "none"), // the first broken strategy
-		reads(`#sold`, "2,000"), reads(`.counters .alarm b`, ","), reads(`#part-stage`, "2,000 sold"),
+		reads(`#sold`, "2,000"), reads(`.counters .alarm b`, ","), reads(`#stage`, "2,000 sold"),
 		reads(`#part-results .when`, "Only redis lost nothing here"),
 		reads(`#part-results tbody tr:nth-child(1) th`, "redis"),
 		reads(`#part-results tbody tr:nth-child(1)`, "✓"),
@@ -66,7 +69,7 @@ func TestRunInABrowser(t *testing.T) {
 	steady(t, tab)
 	inView(t, tab, `#verdicts li:nth-child(3)`, "light", "dark")
 	do(t, tab, chromedp.Evaluate(`scrollTo(0, 0)`, nil), chromedp.EmulateViewport(1280, 800))
-	for _, part := range []string{`#start`, `#part-stage`, `.counters`, `#verdicts`} {
+	for _, part := range []string{`#start`, `#stage`, `.counters`, `#verdicts`} {
 		do(t, tab, visible(part)) // all on one screen
 	}
 	pictures(t, tab, "run")
@@ -83,13 +86,76 @@ func TestRunInABrowser(t *testing.T) {
 	accessible(t, tab, axe(t), "a run with all its details")
 	pictures(t, tab, "run-details")
 	do(t, tab,
-		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"), reads(`#part-stage`, "The lock is in Redis."),
+		press(`#verdicts li:nth-child(3) button`), reads(`#of`, "redis"), reads(`#stage`, "The lock is in Redis."),
 		press(`#replay`), chromedp.Poll(points+` < 5`, nil), chromedp.Poll(points+` > 10`, nil), // it goes on
 	)
 }
 
+// watchPanels is a script that compares, in each frame of the browser, the picture, the counters and the chosen card.
+// They must be of the same strategy, none or redis, and have the numbers of the same sample.
+const watchPanels = `(() => {
+	window.differ = new Set(), window.rows = new Set();
+	const text = selector => document.querySelector(selector)?.textContent ?? '', value = text => text === '?' ? text : +text.replaceAll(',', '');
+	(function look() {
+		requestAnimationFrame(look);
+		const card = document.querySelector('#verdicts [aria-pressed=true]'), title = text('#stage title');
+		if (!card) return;
+		const name = card.firstChild.textContent.split(' ')[1], stock = value(text('#stage').match(/left of ([0-9]{1,3}(,[0-9]{3})*)/)?.[1] ?? '5,000');
+		const [sold, taken, lost, row] = ['#sold', '#taken', '#lost', '#stage .number'].map(text).map(value);
+		const said = card.children[1].textContent, done = / [/] /.test(card.children[2].textContent) && value(card.children[2].textContent.split(' ')[0]);
+		const gap = value(card.querySelector('text.alarm')?.textContent.match(/[0-9,]+/)[0] ?? '0');
+		const want = {
+			strategy: text('#of') === '(' + name + ')' && title.includes(name === 'none' ? 'There is no lock' : 'The lock is in Redis'),
+			row: taken === '?' ? row === '?' && lost === '?' : row === stock - taken, total: taken === '?' || lost === Math.max(0, sold - taken),
+			alarm: text('#stage .loss') === (lost > 0 ? text('#sold') + ' sold, ' + text('#taken') + ' taken from stock' : ''),
+			chart: lost === '?' || gap === lost, card: done === false || window.failing || done === sold, verdict: !/[0-9] updates lost/.test(said) || value(said.split(' ')[0]) === lost,
+		};
+		window.rows.add(row);
+		Object.entries(want).filter(([, right]) => !right).forEach(([what]) => differ.add(JSON.stringify({ what, name, of: text('#of'), title, sold, taken, lost, gap, done, said })));
+	})();
+})()`
+
+// TestPanelsAgree compares all panels while two strategies run, the user chooses a card, leaves the tab and returns,
+// replays, and reloads the page. Then the stock is 0, the service dies, and a run is stopped.
+func TestPanelsAgree(t *testing.T) {
+	gate := newGate(t)
+	addrs := testLab.Addresses()
+	addrs.Target = gate.url
+	page := dash.New(dash.Config{Lab: addrs})
+	server := httptest.NewServer(page)
+	t.Cleanup(func() { page.Close(); server.CloseClientConnections(); server.Close() })
+	tab := browser(t)
+	agree := func(when string) chromedp.Action {
+		return chromedp.ActionFunc(func(ctx context.Context) error {
+			var differ []string
+			err := chromedp.Run(ctx, chromedp.Evaluate(`[...window.differ]`, &differ), chromedp.Evaluate(`differ.clear()`, nil))
+			if len(differ) > 0 {
+				t.Errorf("%s, %d times, such as %s", when, len(differ), differ[0])
+			}
+			return err
+		})
+	}
+	first, second := `#verdicts li:nth-child(1) button`, `#verdicts li:nth-child(2) button`
+	do(t, tab,
+		chromedp.Navigate(server.URL+"/#token="+token), choose("none", "redis"), load("loops", "30"), chromedp.Evaluate(watchPanels, nil),
+		press(`#start`), chromedp.WaitEnabled(second, chromedp.ByQuery), agree("none runs"),
+		press(first), reads(`#of`, "none"), reads(second, " / "), agree("redis runs, and none is chosen"),
+		hide(true), hide(false), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`#of`, "none"), agree("the tab is back"),
+		press(second), reads(`#of`, "redis"), reads(`#status`, "Finished."), agree("the run ends"),
+		press(second), reads(`#of`, "redis"), hide(true), hide(false), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery), reads(`#of`, "redis"), agree("the tab is back after the run"),
+		press(first), reads(`#of`, "none"), chromedp.Evaluate(`rows.clear()`, nil), press(`#replay`), chromedp.Poll(`rows.size > 5`, nil), agree("none is replayed"),
+		chromedp.Reload(), chromedp.Evaluate(watchPanels, nil), reads(`#sold`, "3,000"), agree("the page is loaded again"),
+		load("stock", "0", "loops", "5"), press(`#start`), reads(first, "… none"), reads(`#status`, "Finished."), reads(`#stage .number`, "0"), agree("the stock is 0"),
+		setValue(`[name=stock]`, "5000"), setValue(`[name=hold]`, "50"), setValue(`[name=loops]`, "1000"), chromedp.WaitEnabled(`#start:not(.stop)`, chromedp.ByQuery), press(`#start`), reads(`#of`, "none"),
+		chromedp.Poll(points+` > 5`, nil), chromedp.Evaluate(`failing = true`, nil), chromedp.ActionFunc(func(context.Context) error { gate.closed.Store(true); return nil }),
+		reads(`#taken`, "?"), reads(`#stage .number`, "?"), agree("the service is dead"),
+		chromedp.ActionFunc(func(context.Context) error { gate.closed.Store(false); return nil }), chromedp.Poll(`document.querySelector('#taken').textContent !== '?'`, nil),
+		press(`#start.stop`), reads(`#status`, "Stopped."), agree("the run is stopped"),
+	)
+}
+
 // fits is a script: the words that leave their card, or their box in the picture of the system.
-const fits = `[...document.querySelectorAll('#verdicts text, #part-stage text:not(.loss)')].filter(text => {
+const fits = `[...document.querySelectorAll('#verdicts text, #stage text:not(.loss)')].filter(text => {
 	const at = text.getBoundingClientRect(), middle = (at.left + at.right) / 2, high = (at.top + at.bottom) / 2;
 	const box = [...text.closest('svg').querySelectorAll('rect.box'), text.closest('button')].filter(Boolean).map(b => b.getBoundingClientRect())
 		.find(b => b.left < middle && middle < b.right && b.top < high && high < b.bottom);

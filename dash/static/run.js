@@ -1,33 +1,27 @@
 // This script draws the verdicts, the counters and the charts of the running run.
 import { $, $$, T, on, reveal } from './dash.js';
 
-let run = null, shown = -1, replayed = 0, drawing = 0, news = false, pictured;
+const rest = $('#stage').innerHTML; // before the first run
+let run = null, shown = -1, replayed = 0, drawing = 0, news = false, pictured = rest;
 
 on('run', state => {
-  const following = !run || run.running && shown >= run.series.length - 1;
+  const following = !run || run.running && shown >= run.series.length - 1, ends = run?.running ?? true;
   run = state;
   run.series ??= [];
-  if (!run.running) shown = Math.max(0, run.series.findIndex(s => s.ended?.class === 'broken'));
-  else if (following || shown >= run.series.length) shown = run.series.length - 1;
+  if (run.running ? following : ends) shown = run.running ? run.series.length - 1 : Math.max(0, run.series.findIndex(s => s.ended?.class === 'broken'));
+  shown = Math.min(shown, run.series.length - 1);
   startOrStop();
   drawSoon(true);
 });
 
-on('tick', ({ total, point }) => {
+// A tick has one point of the running strategy, its picture if it is new, and at the end the verdict.
+on('tick', ({ strategy, total, points, pictures, ended }) => {
   const now = run?.series.at(-1);
-  if (!now) return;
-  now.total = total;
-  now.points.push(point);
-  drawSoon();
-});
-
-on('stage', stage => {
-  if (run?.series.length) run.series.at(-1).stage = stage;
-});
-
-on('ended', ended => {
-  if (run?.series.length) run.series.at(-1).ended = ended;
-  drawSoon(true);
+  if (now?.strategy !== strategy) return;
+  now.points.push(...points);
+  now.pictures.push(...pictures ?? []);
+  Object.assign(now, { total, ended });
+  drawSoon(!!ended);
 });
 
 const start = $('#start');
@@ -78,17 +72,17 @@ function drawSoon(isNews) {
   });
 }
 
-const number = n => Math.round(n).toLocaleString('en');
+const number = n => (Math.round(n) + 0).toLocaleString('en'); // no -0
 const signs = { holds: '✓', broken: '✗', inconclusive: '?' };
 
 // verdicts draws a button for each strategy, before the run also: its verdict, or how far it is, and its stock
-// over time, all with the same axes.
-function verdicts() {
+// over time, all with the same axes. seen are the points of the chosen one that the page shows.
+function verdicts(seen) {
   const list = $('#verdicts'), names = run.plan ?? $$('input[name=strategy]:checked').map(box => box.value);
   while (list.children.length > names.length) list.lastChild.remove();
   list.classList.toggle('many', names.length > 3);
   const all = run.series.flatMap(s => s.points);
-  const end = Math.max(...all.map(p => p.t), 0), low = Math.min(0, ...all.filter(p => p.count).map(due));
+  const end = Math.max(...all.map(p => p.t), 0), low = Math.min(0, ...all.map(due));
   names.forEach((name, i) => {
     const s = run.series[i];
     let button = list.children[i]?.firstChild;
@@ -98,36 +92,37 @@ function verdicts() {
       button.dataset.series = i;
       for (const part of ['name', 'says', 'soft', 'chart']) button.appendChild(document.createElement('span')).className = part;
     }
-    const last = s?.points.at(-1), lost = lostAt(last);
-    const texts = s?.ended ? [`${signs[s.ended.class]} ${name}`, T(s.ended.headline.en, s.ended.headline.zh), !s.ended.rate ? '' : T(`${number(s.ended.rate)} requests/s, p99 ${number(s.ended.p99)} ms`, `每秒 ${number(s.ended.rate)} 个请求，p99 ${number(s.ended.p99)} 毫秒`)]
+    const last = (i === shown ? seen : s?.points)?.at(-1), lost = lostAt(last), ended = last === s?.points.at(-1) && s?.ended;
+    const texts = ended ? [`${signs[ended.class]} ${name}`, T(ended.headline.en, ended.headline.zh), !ended.rate ? '' : T(`${number(ended.rate)} requests/s, p99 ${number(ended.p99)} ms`, `每秒 ${number(ended.rate)} 个请求，p99 ${number(ended.p99)} 毫秒`)]
       : [s ? `… ${name}` : name, lost > 0 ? T(`${number(lost)} updates lost so far`, `已丢失 ${number(lost)} 次更新`) : '', last ? `${number(last.done)} / ${number(s.total)}` : ''];
     texts.forEach((text, j) => { if (button.children[j].textContent !== text) button.children[j].textContent = text; });
-    button.className = s?.ended?.class ?? (lost > 0 ? 'broken' : '');
+    button.className = ended ? ended.class : (lost > 0 ? 'broken' : '');
     button.setAttribute('aria-pressed', !!s && i === shown);
     button.disabled = !s;
   });
   // Only now has each its width.
-  names.forEach((_, i) => stock(list.children[i].firstChild.lastChild, i === shown ? seen(run.series[i]) : run.series[i]?.points ?? [], end, low));
+  names.forEach((_, i) => stock(list.children[i].firstChild.lastChild, i === shown ? seen : run.series[i]?.points ?? [], end, low));
 }
 
-const due = p => run.stock - p.count.sold;
-const lostAt = p => p?.count ? Math.max(0, p.count.left - due(p)) : 0;
+const due = p => run.stock - p.sold;
+const lostAt = p => known(p) ? Math.max(0, p.left - due(p)) : 0;
+const known = p => p && p.left !== null;
 
 // stock draws the stock of a strategy over time, up to end, beside the correct stock, which falls to low.
 function stock(box, all, end, low) {
-  const points = all.filter(p => p.count), stocked = run.stock || +$('[name=stock]').value || 1;
+  const points = all.filter(known), stocked = (run.plan ? run.stock : +$('[name=stock]').value) || 1;
   chart(box, $('#verdicts').matches('.many') || innerWidth < 500 ? 110 : 200, end, low, stocked, (x, y, w, em) => {
     if (!points.length) return '';
-    const left = [[0, run.stock], ...points.map(p => [p.t, p.count.left])], owed = [[0, run.stock], ...points.map(p => [p.t, due(p)])];
+    const left = [[0, run.stock], ...points.map(p => [p.t, p.left])], owed = [[0, run.stock], ...points.map(p => [p.t, due(p)])];
     // Only a stock above the correct one is a loss. A lower stock may come from sales in progress.
     const above = left.map(([t, v], i) => [t, Math.max(v, owed[i][1])]);
     const last = points.at(-1), gap = lostAt(last);
     return area('gap', above, owed, x, y) + line('due', owed, x, y) + line('left', left, x, y) +
-      (gap ? label(x(last.t), (y(last.count.left) + y(due(last))) / 2, w, em, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
+      (gap ? label(x(last.t), (y(last.left) + y(due(last))) / 2, w, em, T(`${number(gap)} lost`, `丢失 ${number(gap)}`)) : '');
   });
 }
 
-// seen returns the points that a replay has reached, or all.
+// seen returns the points that a replay has reached, or all. The page shows the last one of them in all its panels.
 function seen(s) {
   if (!replayed || !s?.ended) return s?.points ?? [];
   const until = (performance.now() - replayed) / 1000 / slower, points = s.points.filter(p => p.t <= until);
@@ -137,30 +132,36 @@ function seen(s) {
 }
 
 // counters shows what was sold and what is missing from the stock. The difference is lost.
-function counters(s) {
-  const last = seen(s).findLast(p => p.count), sold = last?.count.sold ?? 0, taken = last ? run.stock - last.count.left : 0, gap = lostAt(last);
-  const all = Math.max(sold, taken, run?.stock || 0, 1), wide = n => `${100 * Math.max(0, n) / all}%`;
+function counters(s, now) {
+  const sold = now?.sold ?? 0, taken = known(now) ? run.stock - now.left : 0, gap = lostAt(now), say = n => now && !known(now) ? '?' : number(n);
+  const all = Math.max(sold, taken, run.stock || 0, 1), wide = n => `${100 * Math.max(0, n) / all}%`;
   $('#of').textContent = s ? `(${s.strategy})` : '';
   $('#sold').textContent = number(sold);
-  $('#taken').textContent = number(taken);
-  $('#lost').textContent = number(gap);
+  $('#taken').textContent = say(taken);
+  $('#lost').textContent = say(gap);
   $('#sold-bar').style.width = wide(sold);
   $('#taken-bar').style.width = wide(Math.min(taken, sold - gap));
   $('#gap-bar').style.width = wide(gap);
   $$('.counters :is(dt, dd):nth-last-child(-n+2)').forEach(e => e.classList.toggle('alarm', gap > 0));
+  picture(s, { ...now?.replicas, sold: number(sold), taken: say(taken), left: say(now?.left) }, now);
+}
+
+// picture draws the system, with the numbers of the point that the counters show.
+function picture(s, numbers, now) {
+  const drawn = s?.pictures[now?.picture], text = !drawn ? rest : T(drawn.en, drawn.zh).replace(/{([^{}]+)}/g, (_, name) => numbers[name].toLocaleString('en'));
+  if (text !== pictured) $('#stage').innerHTML = pictured = text;
+  $('#stage').dataset.strategy = s?.strategy ?? '';
 }
 
 function draw() {
   run ??= { series: [] };
-  status();
-  const s = run.series[shown], points = s?.points ?? [];
-  verdicts();
-  counters(s);
+  const s = run.series[shown], points = s?.points ?? [], reached = seen(s);
+  status(s, reached.at(-1));
+  verdicts(reached);
+  counters(s, reached.at(-1));
   $('#figures').hidden = !points.length;
   if (s?.ended) $('#replay').removeAttribute('aria-disabled');
   else $('#replay').setAttribute('aria-disabled', 'true');
-  const picture = s?.stage && T(s.stage.en, s.stage.zh);
-  if (picture && picture !== pictured) $('#part-stage').innerHTML = pictured = picture;
   if (!$('#figures').open || !points.length) return;
   const end = points.at(-1).t;
   chart($('[data-chart=rate]'), 180, end, 0, Math.max(1, ...points.map(p => p.rate)), (x, y) => line('rate', points.map(p => [p.t, p.rate]), x, y));
@@ -171,9 +172,9 @@ function draw() {
 
 const slower = 4; // a replay takes this many times as long as the run
 
-// status says what is running. It changes only with the strategy, so a screen reader can follow.
-function status() {
-  const p = $('#status'), s = run?.series.at(-1), owner = s?.points.at(-1)?.owner;
+// status says what is running, and who holds the lock of the strategy that the page shows.
+function status(chosen, now) {
+  const p = $('#status'), s = run.series.at(-1), owner = s === chosen && now?.owner;
   let text = '';
   if (!run.plan) text = T('Nothing has run yet. Press Start.', '尚未运行。请点击“开始”。');
   else if (!s) text = run.running ? T('The run is starting.', '运行即将开始。') : T('The run ended before its first request.', '运行在第一个请求之前就结束了。');
@@ -216,6 +217,6 @@ const label = (x, y, w, em, text) => {
 
 function figures(points) {
   const heads = T('s|requests|sold|failed|actual stock|correct stock|requests/s|p50 ms|p99 ms', '秒|请求|已售|失败|实际库存|正确库存|请求/秒|p50 毫秒|p99 毫秒').split('|');
-  const row = p => [p.t.toFixed(2), p.done, p.sold, p.failed, p.count?.left ?? '?', p.count ? due(p) : '?', p.rate.toFixed(0), p.p50.toFixed(1), p.p99.toFixed(1)];
+  const row = p => [p.t.toFixed(2), p.done, p.sold, p.failed, p.left ?? '?', due(p), p.rate.toFixed(0), p.p50.toFixed(1), p.p99.toFixed(1)];
   $('#figures .wide').innerHTML = `<table><thead><tr>${heads.map(h => `<th scope="col">${h}</th>`).join('')}</tr></thead><tbody>${points.map(p => `<tr>${row(p).map(c => `<td>${c}</td>`).join('')}</tr>`).join('')}</tbody></table>`;
 }
