@@ -167,6 +167,7 @@ func (p *steps) round(ctx context.Context, lab *stepper.Lab, presses <-chan step
 	if err != nil {
 		return err
 	}
+	p.change(func(now *scene) { now.update(round, nil) })
 	idle, look := time.NewTimer(idleLimit), time.NewTicker(lookInterval)
 	defer idle.Stop()
 	defer look.Stop()

@@ -20,6 +20,7 @@ type scene struct {
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients
 	Rounds   int              // number of rounds in which the steps of a new strategy were recorded
+	Product  int64            // of the round; a recording has product 1
 	Moves    []stepper.Client // the presses so far
 	Shortest shortest
 	Log      []stepper.Entry
@@ -38,6 +39,7 @@ type scene struct {
 
 // update shows the state of a round, which may have ended without an answer.
 func (now *scene) update(r *stepper.Round, moves []stepper.Client) {
+	now.Product = r.Product
 	if now.show(moves, r.Log, r.Node()); now.Over {
 		now.Sold = r.Stock().Sold
 	}
@@ -57,6 +59,11 @@ func (now scene) Taken() int { return stepper.Pieces - now.Row }
 
 // Last returns the latest entry, or nothing.
 func (now scene) Last() []stepper.Entry { return now.Log[max(0, len(now.Log)-1):] }
+
+// Guarded reports whether no order of the steps should lose an update: by the card, or by the recording.
+func (now scene) Guarded() bool {
+	return now.Card.Safe || now.Shortest.Recorded && now.Shortest.Moves == 0
+}
 
 // LostAt returns the number of the move with which the update was lost.
 func (now scene) LostAt() int { return stepper.Written(now.Log) }
@@ -113,6 +120,7 @@ type column struct {
 	Lines           []stepper.BoardLine
 	State           string // idle, stopped, waiting or ended
 	CanStep         bool
+	Blocked         bool       // the other client may hold what this one waits for
 	Says            []api.Text // what it has read, and what it did last
 }
 
@@ -142,9 +150,10 @@ func (now scene) column(who stepper.Client) column {
 		State: [...]string{stepper.Idle: "idle", stepper.Stopped: "stopped", stepper.Waiting: "waiting", stepper.Ended: "ended"}[now.States[who]],
 		Says:  stepper.Variables(log),
 	}
+	c.Blocked = stepper.Blocks(stepper.Of(now.Log, 1-who))
 	c.CanStep = now.Open && !now.Solving && (c.State == "idle" || c.State == "stopped")
 	if now.Card.ID != "" {
-		c.Lines = stepper.Board(now.Shortest.graph.Program(who, log), log)
+		c.Lines = stepper.Board(stepper.ForProduct(now.Shortest.graph.Program(who, log), now.Product), log)
 	}
 	return c
 }

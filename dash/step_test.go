@@ -58,7 +58,7 @@ func TestStepIntoALostUpdate(t *testing.T) {
 	pictures(t, tab, "step-end")
 	accessible(t, tab, axe(t), "a lost update")
 	do(t, tab,
-		keys("n"), reads(`#part-round`, "redis: the goal is to lose an update."), reads(`#go-a`, "buy():"),
+		keys("n"), reads(`#part-round`, "redis: try to lose an update: this strategy should not let you."), reads(`#go-a`, "buy():"),
 		chromedp.Evaluate(`location.search + document.querySelector('select[name=strategy]').value`, &link),
 	)
 	if link != "?strategy=redisredis" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"oversell/api"
@@ -49,6 +50,18 @@ func (g Graph) Program(client Client, log []Entry) []Statement {
 	return append(statements(steps), Statement{Code: []api.Text{api.Verbatim("  …")}})
 }
 
+// ForProduct returns a recorded program with the commands for another product than the recorded one, which is 1.
+func ForProduct(program []Statement, product int64) []Statement {
+	for i, s := range program {
+		for j, c := range s.Commands {
+			if product > 0 {
+				program[i].Commands[j] = recordedProduct.ReplaceAllString(c, "${1}"+strconv.FormatInt(product, 10))
+			}
+		}
+	}
+	return program
+}
+
 // Locks reports whether a sale acquires a lock.
 func Locks(program []Statement) bool {
 	return slices.ContainsFunc(program, func(s Statement) bool { return s.Step == string(api.Granted) })
@@ -61,7 +74,7 @@ type BoardLine struct {
 }
 
 // Board returns the program of a client with the commands that it has really sent. A client that tries
-// again goes back to an earlier line.
+// again, or was rolled back, goes back to an earlier line. Without a sale, the last line is not done.
 func Board(program []Statement, log []Entry) (lines []BoardLine) {
 	next := 0
 	var sent []string
@@ -70,7 +83,11 @@ func Board(program []Statement, log []Entry) (lines []BoardLine) {
 			sent = append(sent, Brief(command))
 		}
 		at := slices.IndexFunc(program, func(s Statement) bool { return s.Step == e.Step })
-		if at >= 0 && e.State() != Waiting {
+		switch begin := slices.IndexFunc(program, func(s Statement) bool { return slices.Contains(s.Commands, "START TRANSACTION") }); {
+		case at < 0 || e.State() == Waiting:
+		case begin >= 0 && rolledBack(api.Step(e.Step), e.Commands):
+			sent, next = nil, begin
+		case e.State() != Ended || writes(e.Step, e.Text):
 			program[at].Commands, sent, next = sent, nil, at+1
 		}
 	}
@@ -105,7 +122,10 @@ func statements(log []Entry) (program []Statement) {
 var (
 	quoted   = regexp.MustCompile("(?:`\\w+`\\.)?`(\\w+)`")
 	variable = regexp.MustCompile(`(SET count = |SET \S+ )9\b`)
-	version  = regexp.MustCompile(`(AND version = )\d+`)
+	// recordedProduct matches the recorded product 1 where a command names it.
+	recordedProduct = regexp.MustCompile(`(\bid = |product = |stock\}?:|VALUES \(|, \()1\b`)
+
+	version = regexp.MustCompile(`(AND version = )\d+`)
 )
 
 // Brief returns a command without the quotes around names, and without the table before a column.
@@ -169,6 +189,17 @@ func HoldsLock(log []Entry) (holds bool) {
 		}
 	}
 	return holds
+}
+
+// Blocks reports whether another client may have to wait for the client with these entries: it has begun, and has
+// neither released its lock nor received its answer.
+func Blocks(log []Entry) bool {
+	for _, e := range slices.Backward(log) {
+		if e.State() != Waiting {
+			return e.State() == Stopped && api.Step(e.Step) != api.Released
+		}
+	}
+	return len(log) > 0
 }
 
 // Variables returns the texts of the values that a client has: what it read, and its latest entry.

@@ -49,22 +49,25 @@ func outline(program []Statement) string {
 	return strings.Join(code, "|")
 }
 
-// TestBoard: a client that tries again goes back to the line that it repeats. A wait moves nothing.
+// TestBoard: a client that tries again goes back to the line that it repeats, and a rollback undoes all lines of the
+// transaction. A wait moves nothing.
 func TestBoard(t *testing.T) {
 	t.Parallel()
-	program := []Statement{{Step: "asked"}, {Step: "read"}, {Step: "writing"}, {}}
+	program := []Statement{{Step: "asked"}, {Step: "read", Commands: []string{"START TRANSACTION"}}, {Step: "writing"}, {}}
 	for want, log := range map[string][]Entry{
 		"next later later later": nil,
 		"done next later later":  {{Step: "asked"}, {Text: waits()}},
 		"done done next later":   {{Step: "asked"}, {Step: "read"}, {Step: "writing"}, {Step: "read", Commands: []string{"GET `a`.`b`"}}},
 		"done done done done":    {{Step: "asked"}, {Step: "writing"}, {Text: api.Verbatim("answer: sold")}},
+		"done done done next":    {{Step: "asked"}, {Step: "writing"}, {Text: api.Verbatim("answer: the lock was not acquired")}},
+		"done next later later ": {{Step: "asked"}, {Step: "read"}, {Step: "writing"}, {Step: "released", Commands: []string{"UPDATE", "ROLLBACK"}}, {Text: retries()}},
 	} {
 		lines := Board(slices.Clone(program), log)
 		var states []string
 		for _, l := range lines {
 			states = append(states, l.State)
 		}
-		if got := strings.Join(states, " "); got != want {
+		if got := strings.Join(states, " "); got != strings.TrimSpace(want) {
 			t.Errorf("%v: %s, want %s", log, got, want)
 		}
 		if len(log) == 4 && !slices.Equal(lines[1].Commands, []string{"GET b"}) {

@@ -143,7 +143,7 @@ func (r *recorder) walk(ctx context.Context, l *Lab, path []Client) (err error) 
 		}
 		to := r.node(round)
 		if r.Nodes[at].Moves[client] == nil {
-			r.Nodes[at].Moves[client] = &Move{To: to, Log: recorded(settled(round.Log[before:], client), round.product)}
+			r.Nodes[at].Moves[client] = &Move{To: to, Log: recorded(settled(round.Log[before:], client), round.Product)}
 		}
 		at = to
 	}

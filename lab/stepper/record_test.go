@@ -4,7 +4,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,6 +126,44 @@ func text(log []Entry) string {
 		lines = append(lines, e.Client.String()+" "+e.String())
 	}
 	return strings.Join(lines, "; ")
+}
+
+// literals are what may differ between a command that the page announces and the same command as it is sent.
+var literals = regexp.MustCompile(`'[^']*'|"[^"]*"|…|[0-9a-f]{40}|replica-\d\S*|_c_\S*|\b[0-9a-f]{15,16}\b|-?\b\d+\b|\bnew\b`)
+
+// TestShownCommands runs A alone with every recorded strategy. Each command that the page shows before a step must be one
+// that the replica sends in it, for the product of the round.
+func TestShownCommands(t *testing.T) {
+	for strategy, g := range recordings(t) {
+		lab, err := Open(testLab.Addresses(), strategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, err := lab.Begin(t.Context())
+		for err == nil && !round.Over() && round.State(A) != Ended {
+			err = round.Go(t.Context(), A)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", strategy, err)
+		}
+		program := ForProduct(g.Program(A, nil), round.Product)
+		product := regexp.MustCompile(`\b` + strconv.FormatInt(round.Product, 10) + `\b`)
+		shape := func(commands []string) (shapes []string) {
+			for _, c := range commands {
+				shapes = append(shapes, literals.ReplaceAllString(product.ReplaceAllLiteralString(Brief(c), "PRODUCT"), "?"))
+			}
+			return shapes
+		}
+		for i, e := range settled(round.Log, A) {
+			sent := shape(e.Commands)
+			for _, c := range shape(program[min(i, len(program)-1)].Commands) {
+				if !slices.Contains(sent, c) {
+					t.Errorf("%s, step %q: the page shows %q, and the replica sends %q; if the strategy has changed, run `make steps strategy=%s`", strategy, e.Step, c, sent, strategy)
+				}
+			}
+		}
+		closeRound(t, round)
+	}
 }
 
 func TestCompleteRecording(t *testing.T) {

@@ -66,7 +66,7 @@ func (e Entry) State() State {
 	switch {
 	case e.Step != "":
 		return Stopped
-	case e.Text == waits():
+	case e.Text == waits() || e.Text == retries():
 		return Waiting
 	default:
 		return Ended
@@ -88,9 +88,10 @@ type Round struct {
 	// Log has all observations, in order; Row is the present stock in the database.
 	Log []Entry
 	Row int
+	// Product is the product that both buy: a new one in each round.
+	Product int64
 
 	lab     *Lab
-	product int64
 	moves   int
 	fences  []int64 // in the order of the grants
 	clients [2]*clientState
@@ -104,12 +105,12 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 	if err := l.replicas[A].SetStock(ctx, l.products, Pieces); err != nil {
 		return nil, err
 	}
-	r := &Round{lab: l, product: l.products, Row: Pieces}
+	r := &Round{lab: l, Product: l.products, Row: Pieces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i := range r.clients {
 		r.clients[i] = &clientState{ended: make(chan struct{}), read: unread}
 		// An empty step means every step; no request takes more than 10,000 steps.
-		every := api.Failpoint{Strategy: l.Strategy, Product: r.product, Step: "", Times: 10_000, Commands: true}
+		every := api.Failpoint{Strategy: l.Strategy, Product: r.Product, Step: "", Times: 10_000, Commands: true}
 		if err := l.replicas[i].Arm(ctx, every); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
@@ -152,7 +153,7 @@ func (r *Round) Go(ctx context.Context, client Client) error {
 	case Idle:
 		go func() {
 			defer close(c.ended)
-			c.op = r.lab.buy(r.ctx, client, r.product)
+			c.op = r.lab.buy(r.ctx, client, r.Product)
 		}()
 		c.state = Waiting
 		r.moves++
@@ -193,15 +194,19 @@ func (r *Round) await(ctx context.Context, client Client, limit time.Duration) e
 		return nil
 	}
 	c.waits = true
+	why := waits()
+	if !Blocks(Of(r.Log, client.other())) {
+		why = retries()
+	}
 	f, err := r.lab.replicas[client].Failpoints(ctx)
-	return errors.Join(err, r.log(ctx, client, "", waits(), r.sent(f)))
+	return errors.Join(err, r.log(ctx, client, "", why, r.sent(f)))
 }
 
 // sent returns the commands that the request of the round has sent since its last step. Each client
 // uses a replica of its own, so the key names the request.
 func (r *Round) sent(f api.Failpoints) []string {
 	for _, s := range f.Senders {
-		if s.Key == api.Key(r.product) {
+		if s.Key == api.Key(r.Product) {
 			return s.Commands
 		}
 	}
@@ -234,7 +239,7 @@ func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
 		return err
 	}
 	for _, at := range f.Paused {
-		if at.Key != api.Key(r.product) {
+		if at.Key != api.Key(r.Product) {
 			continue
 		}
 		if at.Since.Equal(c.paused.Since) {
@@ -255,7 +260,7 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 	c := r.clients[client]
 	c.state, c.paused, c.waits = Stopped, at, false
 	if at.Step == api.Read { // the client has just read, and the other client takes no step meanwhile
-		if c.read, err = r.lab.count(ctx, r.product); err != nil {
+		if c.read, err = r.lab.count(ctx, r.Product); err != nil {
 			return err
 		}
 	}
@@ -277,7 +282,7 @@ func (r *Round) log(ctx context.Context, client Client, step string, text api.Te
 		known++
 	}
 	c.sent = sent
-	r.Row, err = r.lab.count(ctx, r.product)
+	r.Row, err = r.lab.count(ctx, r.Product)
 	r.Log = append(r.Log, Entry{client, step, text, r.Row, r.moves, sent[known:]})
 	return err
 }

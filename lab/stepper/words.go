@@ -1,6 +1,7 @@
 package stepper
 
 import (
+	"slices"
 	"strings"
 
 	"oversell/api"
@@ -24,6 +25,8 @@ func explain(at api.Paused, read int) api.Text {
 		return api.Textf("is about to write %d", "即将写入 %d", read-1)
 	case at.Step == api.Written && read != unread:
 		return api.Textf("has written %d", "写好了 %d", read-1)
+	case rolledBack(at.Step, at.Commands):
+		return api.Textf("was rolled back by the database: its steps since BEGIN are undone", "被数据库回滚：BEGIN 之后的步骤都已撤销")
 	}
 	return Done(string(at.Step))
 }
@@ -50,6 +53,14 @@ func Done(step string) api.Text {
 
 // frees reports whether a waiting client may acquire the lock when the other client reaches step.
 func frees(step api.Step) bool { return step == api.Released || step == "unlocked" }
+
+// rolledBack reports whether a client gave up a transaction on its way to a step.
+func rolledBack(step api.Step, commands []string) bool {
+	return step == api.Released && slices.Contains(commands, "ROLLBACK")
+}
+
+// retries says that a client waits although no lock of the other client can stop it.
+func retries() api.Text { return api.Textf("pauses before it tries again", "稍候重试") }
 
 func waits() api.Text { return api.Textf("waits for the lock", "在等锁") }
 

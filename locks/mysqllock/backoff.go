@@ -20,16 +20,14 @@ const (
 )
 
 type backoff struct {
-	began   time.Time
-	wait    time.Duration
-	attempt time.Time // the beginning of the present attempt
-	// minPause is the least mean pause, as a multiple of the duration of an attempt. It is 0 for
-	// strategies in which one of the competing requests always succeeds.
-	minPause time.Duration
+	began time.Time
+	wait  time.Duration
+	// least is the least mean pause. It is 0 for strategies in which one of the competing requests always succeeds.
+	least time.Duration
 }
 
 func newBackoff(wait time.Duration) *backoff {
-	return &backoff{began: time.Now(), wait: wait, attempt: time.Now()}
+	return &backoff{began: time.Now(), wait: wait}
 }
 
 func (b *backoff) left() time.Duration { return max(0, b.wait-time.Since(b.began)) }
@@ -57,12 +55,11 @@ func (b *backoff) retry(ctx context.Context, o stock.Order, r *stock.Receipt, at
 
 // pause is random, lest requests collide again. It returns false if no attempt fits in the wait.
 func (b *backoff) pause(ctx context.Context) bool {
-	mean := max(meanPause(b.left(), b.wait), b.minPause*time.Since(b.attempt))
+	mean := max(meanPause(b.left(), b.wait), b.least)
 	most := b.left() - lastAttempt
 	if most <= 0 {
 		return false
 	}
-	defer func() { b.attempt = time.Now() }()
 	return locks.Work(ctx, min(locks.Jitter(ctx, 2*mean), most)) == nil && ctx.Err() == nil
 }
 

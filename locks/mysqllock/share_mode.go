@@ -20,9 +20,6 @@ type shareMode struct{ db *gorm.DB }
 func (s *shareMode) Deduct(ctx context.Context, o stock.Order) (r stock.Receipt, err error) {
 	locks.Trace(ctx, api.Asked, api.Key(o.Product), o.Owner, 0)
 	pauses := newBackoff(o.Wait)
-	// The longer an attempt takes, the more transactions deadlock with it. With shorter pauses, all
-	// transactions on a busy machine could deadlock for ever.
-	pauses.minPause = 8
 	err = pauses.retry(ctx, o, &r, func(left time.Duration) error {
 		return locks.InTransaction(ctx, s.db, o, &r, left, func(tx *gorm.DB) error {
 			return deductShared(ctx, tx, o, &r, pauses)
@@ -49,6 +46,10 @@ func deductShared(ctx context.Context, tx *gorm.DB, o stock.Order, r *stock.Rece
 		// DANGER: other transactions may have read the row under a shared lock as well. To write,
 		// each must wait until the others end. InnoDB resolves this deadlock with error 1213. With
 		// FOR UPDATE, only one transaction would have read the row.
+		// The longer an attempt takes, the more transactions deadlock with it. With shorter pauses, all transactions on a
+		// busy machine could deadlock for ever. A stop between two statements, as in the step mode, is no part of it.
+		writing := time.Now()
+		defer func() { pauses.least = 8 * (granted.Sub(asked) + o.Work + time.Since(writing)) }()
 		return withTimeout(ctx, key, max(pauses.left(), time.Second), func(ctx context.Context) error {
 			return tx.WithContext(ctx).Exec("UPDATE db_stock SET count = ? WHERE id = ?", count, o.Product).Error
 		})
