@@ -140,6 +140,7 @@ const (
 	ReplicaRace   Hazard = "replica-race"   // requests on several replicas
 	CASStorm      Hazard = "cas-storm"      // retries cause more retries
 	Crash         Hazard = "crash"          // the holder dies before it releases
+	HostDeath     Hazard = "host-death"     // the holder's machine dies, and its connections stay open
 	Overrun       Hazard = "overrun"        // the work takes longer than the lease
 	Pause         Hazard = "pause"          // the holder is paused past its lease, then writes
 	Failover      Hazard = "failover"       // a server without the lock becomes master

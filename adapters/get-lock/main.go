@@ -12,6 +12,7 @@ import (
 	"oversell/adapters/library"
 	"oversell/api"
 	"oversell/locks"
+	"oversell/locks/adapter"
 	"oversell/stock"
 )
 
@@ -20,6 +21,7 @@ func main() {
 	hello := library.Hello("MySQL GET_LOCK, go-sql-driver/mysql", "1.10.1", "https://dev.mysql.com/doc/refman/8.4/en/locking-functions.html", "mysql")
 	// The manual: the lock "is released implicitly when your session terminates (either normally or abnormally)".
 	hello.Protects = []api.Hazard{api.Crash}
+	hello.Breaks = []adapter.Break{{Hazard: api.HostDeath}}
 	library.Serve(hello, &locker{db: db})
 }
 

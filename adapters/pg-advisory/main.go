@@ -20,6 +20,7 @@ import (
 	"oversell/adapters/library"
 	"oversell/api"
 	"oversell/locks"
+	"oversell/locks/adapter"
 	"oversell/stock"
 )
 
@@ -43,6 +44,7 @@ func main() {
 	if mode != "pgbouncer" { // https://www.pgbouncer.org/features.html: session-level advisory locks are not supported
 		// The manual: the lock "is held until explicitly released or the session ends".
 		hello.Protects = []api.Hazard{api.Crash}
+		hello.Breaks = []adapter.Break{{Hazard: api.HostDeath}}
 	}
 	library.Serve(hello, &locker{db: db, xact: mode == "xact"})
 }

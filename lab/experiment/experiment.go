@@ -26,7 +26,7 @@ type Experiment struct {
 	Applies func(Card) bool
 	// Fenced adds runs with fencing tokens to each plan that does not name its strategies.
 	Fenced bool
-	// ClaimedAs is the hazard whose claims apply to this experiment. Empty means Hazard.
+	// ClaimedAs is the hazard whose claim applies if the card says nothing about Hazard. Empty means none.
 	ClaimedAs string
 	// Default is the claim of every card that says nothing about the hazard.
 	Default Claim
@@ -118,7 +118,7 @@ func Groups() []Group {
 func All() []Experiment {
 	return []Experiment{
 		race(), replicaRace(), earlyRelease(), casStorm(), deadlock(),
-		crash(), crashBetween(), overrun(), foreignUnlock(), lateAcquire(), lateRelease(), pause(), pauseAtRead(),
+		crash(), hostDeath(), crashBetween(), overrun(), foreignUnlock(), lateAcquire(), lateRelease(), pause(), pauseAtRead(),
 		failover(), failoverSentinel(), failoverCluster(),
 		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
 		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),

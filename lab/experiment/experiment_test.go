@@ -65,6 +65,7 @@ var verdicts = map[string]map[string]api.Verdict{
 	"cas-storm":      {"version": api.Wasteful, "redis-stock": api.Safe},
 	"deadlock":       {"share-mode": api.Wasteful, "zk-multi": api.Safe, "redis-multi-servers": api.Safe},
 	"crash":          {"redis-setnx": api.Stalled, "redis-setnx-expire": api.Stalled, "redis": api.Safe, "zk": api.Safe, "for-update": api.Safe},
+	"host-death":     {"get-lock": api.Stalled, "for-update": api.Stalled, "share-mode": api.Stalled, "atomic": api.Safe, "db-row": api.Safe, "redis": api.Safe, "zk": api.Safe, "etcd": api.Safe},
 	"overrun":        {"redis-lua": api.Broken, "redis-watchdog": api.Safe},
 	"foreign-unlock": {"redis-expire": api.Broken, "redis-lua": api.Safe},
 	"pause":          {"redis": api.Broken, "redis --fenced": api.Safe, "zk": api.Broken, "zk --fenced": api.Safe, "for-update": api.Safe},

@@ -147,7 +147,7 @@ func (r *round) addProducts(ctx context.Context) error {
 				return err
 			}
 		}
-		steps := []string{s.Card.stepFor(r.Hazard, r.step)}
+		steps := []string{s.Card.stepFor(r.Hazard, s.Card.stepFor(r.ClaimedAs, r.step))}
 		if r.thenAt != "" {
 			steps = append(steps, r.thenAt)
 		}

@@ -49,7 +49,7 @@ func (l *Link) Cut() error {
 	return nil
 }
 
-// Dropped returns the number of bytes that Cut has dropped. Restore sets it back.
+// Dropped returns the number of bytes and of ends of connections that Cut has dropped. Restore sets it back.
 func (l *Link) Dropped() (sum int64) {
 	l.changing.Lock()
 	defer l.changing.Unlock()

@@ -16,7 +16,7 @@ const (
 
 // hole drops all data until it is removed. With Toxiproxy's toxic timeout, MySQL would see a lost
 // client and roll back at once, which does not happen after a real cut.
-type hole struct{ dropped atomic.Int64 } // bytes
+type hole struct{ dropped atomic.Int64 } // bytes, and ends of connections
 
 // Pipe implements [toxics.Toxic].
 func (h *hole) Pipe(stub *toxics.ToxicStub) {
@@ -28,6 +28,7 @@ func (h *hole) Pipe(stub *toxics.ToxicStub) {
 		case chunk := <-in:
 			if chunk == nil {
 				in = nil // the end is dropped, too
+				h.dropped.Add(1)
 			} else {
 				h.dropped.Add(int64(len(chunk.Data)))
 			}

@@ -72,7 +72,7 @@ func (*forUpdate) Card() api.Card {
 			ZH: "数据都在一个数据库里，一条语句又不够，而且事务很短时选它。业务时间长就用 `reservation`。",
 		},
 		Protects: []api.Hazard{api.Race, api.ReplicaRace, api.Crash, api.Pause, api.Operator, api.OperatorAtWrite},
-		Breaks:   []api.Break{},
+		Breaks:   []api.Break{staysConnected()},
 		Tutorial: []api.Figure{{Throughput: 231.5, MedianMS: 411, Remaining: 0}},
 	}
 }

@@ -21,8 +21,8 @@ import (
 //
 // DANGER: the lock exists on one server only. A second cluster node or master does not have the
 // lock (the command oversell break galera get-lock shows this), and a fail-over loses it. If the
-// network drops the holder's packets, the server keeps the lock until TCP times out, which takes
-// hours. Waiters behind a load balancer are unsafe. They end a wait with KILL QUERY, which may
+// holder's machine dies (oversell break host-death get-lock), the server keeps the lock until TCP
+// times out, which takes hours. Waiters behind a load balancer are unsafe. They end a wait with KILL QUERY, which may
 // reach another server. There, the same connection number belongs to another client.
 //
 // The sale is written on the connection that holds the lock. If the server has ended this
@@ -219,6 +219,6 @@ func (*getLock) Card() api.Card {
 			api.Race, api.ReplicaRace, api.Crash, api.Overrun, api.Pause, api.DeadWaiter, api.LostReply, api.Nesting,
 			api.Operator, api.OperatorAtWrite,
 		},
-		Breaks: []api.Break{},
+		Breaks: []api.Break{staysConnected()},
 	}
 }

@@ -73,6 +73,6 @@ func (*shareMode) Card() api.Card {
 		Breaks: []api.Break{{Hazard: api.Deadlock, At: api.Read, Why: api.Text{
 			EN: "Two readers that both want to write wait for each other until the database ends one of them with error 1213.",
 			ZH: "两个读者都想写入，就互相等待，直到数据库用 1213 错误终止其中一个。",
-		}}},
+		}}, staysConnected()},
 	}
 }
