@@ -76,6 +76,7 @@ type BoardLine struct {
 // Board returns the program of a client with the commands that it has really sent. A client that tries
 // again, or was rolled back, goes back to an earlier line. Without a sale, the last line is not done.
 func Board(program []Statement, log []Entry) (lines []BoardLine) {
+	begin := slices.IndexFunc(program, func(s Statement) bool { return slices.Contains(s.Commands, "START TRANSACTION") })
 	next := 0
 	var sent []string
 	for _, e := range log {
@@ -83,10 +84,10 @@ func Board(program []Statement, log []Entry) (lines []BoardLine) {
 			sent = append(sent, Brief(command))
 		}
 		at := slices.IndexFunc(program, func(s Statement) bool { return s.Step == e.Step })
-		switch begin := slices.IndexFunc(program, func(s Statement) bool { return slices.Contains(s.Commands, "START TRANSACTION") }); {
-		case at < 0 || e.State() == Waiting:
+		switch {
 		case begin >= 0 && rolledBack(api.Step(e.Step), e.Commands):
 			sent, next = nil, begin
+		case at < 0 || e.State() == Waiting:
 		case e.State() != Ended || writes(e.Step, e.Text):
 			program[at].Commands, sent, next = sent, nil, at+1
 		}

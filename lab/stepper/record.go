@@ -196,7 +196,7 @@ func settled(log []Entry, mover Client) []Entry {
 }
 
 // ids matches the ids of requests and of etcd's leases, which are different in each round.
-var ids = regexp.MustCompile(`(replica-\d)-[0-9a-f]{8}-\d+|\b[0-9a-f]{15,16}\b`)
+var ids = regexp.MustCompile(`(replica-\d)-[0-9a-f]{8}-\d+|\b[0-9a-f]{13,16}\b`)
 
 // recorded returns the entries with the product 1 in their commands, and without the ids of the round.
 func recorded(log []Entry, product int64) []Entry {

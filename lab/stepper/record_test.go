@@ -129,10 +129,10 @@ func text(log []Entry) string {
 }
 
 // literals are what may differ between a command that the page announces and the same command as it is sent.
-var literals = regexp.MustCompile(`'[^']*'|"[^"]*"|…|[0-9a-f]{40}|replica-\d\S*|_c_\S*|\b[0-9a-f]{15,16}\b|-?\b\d+\b|\bnew\b`)
+var literals = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9a-f]{40}|replica-\d\S*|_c_\S*|\{redis-stock[^}…]*[}…]?|\b[0-9a-f]{13,16}\b|-?\b\d+\b|\bnew\b`)
 
 // TestShownCommands runs A alone with every recorded strategy. Each command that the page shows before a step must be one
-// that the replica sends in it, for the product of the round.
+// that the replica sends in it, for the product of the round. The replica creates a parent in ZooKeeper only once.
 func TestShownCommands(t *testing.T) {
 	for strategy, g := range recordings(t) {
 		lab, err := Open(testLab.Addresses(), strategy)
@@ -147,17 +147,20 @@ func TestShownCommands(t *testing.T) {
 			t.Fatalf("%s: %v", strategy, err)
 		}
 		program := ForProduct(g.Program(A, nil), round.Product)
+		parent := regexp.MustCompile(`^create /oversell`)
 		product := regexp.MustCompile(`\b` + strconv.FormatInt(round.Product, 10) + `\b`)
 		shape := func(commands []string) (shapes []string) {
 			for _, c := range commands {
-				shapes = append(shapes, literals.ReplaceAllString(product.ReplaceAllLiteralString(Brief(c), "PRODUCT"), "?"))
+				c, _, _ = strings.Cut(Brief(c), "…") // long commands are cut, where depends on the literals
+				shapes = append(shapes, literals.ReplaceAllString(product.ReplaceAllLiteralString(c, "PRODUCT"), "?"))
 			}
 			return shapes
 		}
 		for i, e := range settled(round.Log, A) {
 			sent := shape(e.Commands)
 			for _, c := range shape(program[min(i, len(program)-1)].Commands) {
-				if !slices.Contains(sent, c) {
+				same := func(s string) bool { return strings.HasPrefix(s, c) || strings.HasPrefix(c, s) }
+				if !parent.MatchString(c) && !slices.ContainsFunc(sent, same) {
 					t.Errorf("%s, step %q: the page shows %q, and the replica sends %q; if the strategy has changed, run `make steps strategy=%s`", strategy, e.Step, c, sent, strategy)
 				}
 			}
