@@ -44,6 +44,9 @@ func (b *bench) service(ctx context.Context) error {
 		})
 	}
 	b.rows(rows)
+	if err := b.balancers(ctx); err != nil {
+		return err
+	}
 	mb, err := b.memory()
 	b.printf("The largest replica has %.0f MB resident (wanted: under 80).\n\n", mb)
 	return err

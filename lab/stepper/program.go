@@ -124,7 +124,7 @@ var (
 	quoted   = regexp.MustCompile("(?:`\\w+`\\.)?`(\\w+)`")
 	variable = regexp.MustCompile(`(SET count = |SET \S+ )9\b`)
 	// recordedProduct matches the recorded product 1 where a command names it.
-	recordedProduct = regexp.MustCompile(`(\bid = |product = |stock\}?:|VALUES \(|, \()1\b`)
+	recordedProduct = regexp.MustCompile(`(\bid = |product = |stock\}?:|VALUES \(|, ?\()1\b`)
 
 	version = regexp.MustCompile(`(AND version = )\d+`)
 )
