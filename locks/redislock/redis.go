@@ -66,7 +66,8 @@ func redisNames(key string) (lock, fence, channel string) {
 	return lock, "{" + lock + "}:fence", "redisson_lock__channel:{" + lock + "}"
 }
 
-// yield is the time that a process leaves a free lock to others that go first.
+// yield is how long a process waits for each message of the processes that go first. Without a message it tries, as
+// the lock may be free.
 const yield = 5 * time.Millisecond
 
 func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
@@ -79,7 +80,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 			if err := l.notifier.wait(ctx, r, began, channel, sequence, yield); err != nil {
 				return nil, err
 			}
-			late = l.notifier.sequence(channel) == sequence // nobody has released the lock: is it free?
+			late = l.notifier.sequence(channel) == sequence // no message
 			continue
 		}
 		late = false
