@@ -29,14 +29,14 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 		t.Error("there was room for both")
 	}
 	run("new", api.Broken, maxSteps/2)
-	if got := of("new"); got.Result.Agreement() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
+	if got := of("new"); got.Agreement() != "agrees" || got.ID != before+3 || len(b.runs) != 2 {
 		t.Errorf("of two runs the older one stands: %s, number %d, of %d results", got.Verdict, got.ID, len(b.runs))
 	}
 	run("third", api.Inconclusive, 1)
 	if old := of("old"); !old.Forgotten || len(old.Recording.Events) > 0 || old.Verdict != api.Broken {
 		t.Errorf("the oldest recording is still there, or its verdict isn't: %v %s", old.Forgotten, old.Verdict)
 	}
-	if of("third").Result.Agreement() != "" {
+	if of("third").Agreement() != "" {
 		t.Error("an inconclusive run neither agrees nor contradicts")
 	}
 }

@@ -57,7 +57,7 @@ func engineFailover(topology rig.Topology) Experiment {
 		contenderParams: wait(engineWait), vary: inOrder, soldBefore: true, judge: mustBeReached,
 		prepare: func(ctx context.Context, r *round) (err error) {
 			masters = fault.MastersOf(r.bed.Rig)
-			if err = r.awaitLocks(ctx, ""); err != nil { // a client that connects only later might ask a stopped replica
+			if err := r.awaitLocks(ctx, ""); err != nil { // a client that connects only later might ask a stopped replica
 				return err
 			}
 			resume, err = masters.Unreplicated().Inject(ctx)

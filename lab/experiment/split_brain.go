@@ -64,7 +64,7 @@ func splitFirst(role func(seed int64) int) Experiment {
 			if heal, err = r.injectAll(ctx, fault.MastersOf(r.bed.Rig).Split(old)); err != nil {
 				return err
 			}
-			if err = r.bed.Rig.AwaitReady(ctx, old); err != nil { // the old master may reject writes without its replica
+			if err := r.bed.Rig.AwaitReady(ctx, old); err != nil { // the old master may reject writes without its replica
 				return err
 			}
 			return r.awaitLocks(ctx, old)

@@ -96,7 +96,7 @@ func (l *redisLock) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, 
 		if fence > 0 {
 			return locks.NewLock(ctx, l.grant(r, token, lease, asked, fence)), nil
 		}
-		if err = l.notifier.wait(ctx, r, began, channel, sequence, busy); err != nil {
+		if err := l.notifier.wait(ctx, r, began, channel, sequence, busy); err != nil {
 			return nil, err
 		}
 	}

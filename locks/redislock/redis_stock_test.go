@@ -288,8 +288,12 @@ func stockEvicting(t *testing.T, s *backends) {
 		policy, maxmemory string
 		refused           bool
 	}{
-		{"allkeys-lru", "100mb", true}, {"noeviction", "100mb", false}, {"allkeys-random", "100mb", true},
-		{"volatile-lru", "100mb", false}, {"allkeys-lfu", "0", false}, {"allkeys-lfu", "100mb", true},
+		{"allkeys-lru", "100mb", true},
+		{"noeviction", "100mb", false},
+		{"allkeys-random", "100mb", true},
+		{"volatile-lru", "100mb", false},
+		{"allkeys-lfu", "0", false},
+		{"allkeys-lfu", "100mb", true},
 	} {
 		set(test.policy, test.maxmemory)
 		var err error
