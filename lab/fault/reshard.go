@@ -33,26 +33,26 @@ const (
 )
 
 // Reshard prepares to move the slot of the lock (see Observe). It changes nothing.
-func (all *Masters) Reshard(ctx context.Context) (*Resharding, error) {
-	key, from, err := all.lock(ctx)
+func (m *Masters) Reshard(ctx context.Context) (*Resharding, error) {
+	key, from, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &Resharding{masters: all.masters, from: from, ids: map[*rig.Server]string{}}
-	for _, s := range m.masters {
-		if s != m.from {
-			m.to = s
+	r := &Resharding{masters: m.masters, from: from, ids: map[*rig.Server]string{}}
+	for _, s := range r.masters {
+		if s != r.from {
+			r.to = s
 		}
 		if err := withRedis(s, func(c *redis.Client) (err error) {
-			m.ids[s], err = c.Do(ctx, "CLUSTER", "MYID").Text()
+			r.ids[s], err = c.Do(ctx, "CLUSTER", "MYID").Text()
 			return err
 		}); err != nil {
 			return nil, err
 		}
 	}
-	return m, withRedis(m.from, func(c *redis.Client) (err error) {
-		m.password = c.Options().Password
-		m.slot, err = c.ClusterKeySlot(ctx, key).Result()
+	return r, withRedis(r.from, func(c *redis.Client) (err error) {
+		r.password = c.Options().Password
+		r.slot, err = c.ClusterKeySlot(ctx, key).Result()
 		return err
 	})
 }
