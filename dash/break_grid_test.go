@@ -163,7 +163,7 @@ func TestFence(t *testing.T) {
 	}
 	var at [2]struct{ X, Y float64 } // of the pictures
 	where := chromedp.Evaluate(`[...document.querySelectorAll('.sides .ladder')].map(e => e.getBoundingClientRect().toJSON())`, &at)
-	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .ladder`, chromedp.ByQuery), where)
+	do(t, tab, press(`.next a[href*=both]`), chromedp.WaitVisible(`.sides .ladder`, chromedp.ByQuery), chromedp.WaitReady(`[data-live]`, chromedp.ByQuery), where) // with its style
 	if at[1].X < 600 || at[1].Y > 800 {
 		t.Errorf("the pictures are not side by side: at %v", at)
 	}
