@@ -35,13 +35,13 @@ func (t Recorded) sentences(all ...string) string {
 // lapseCause says why the second request acquired the lock while the first believed that it held it.
 func (t Recorded) lapseCause(o overlap) string {
 	a, b := o.first.name, o.second.name
-	i := slices.IndexFunc(o.first.holds, func(h stretch) bool { return h.lapses() && h.from <= o.from && o.from < h.to })
+	i := slices.IndexFunc(o.first.holds, func(h stretch) bool { return h.from <= o.from && o.from < h.to })
 	if i < 0 {
-		return t.say("%[2]s acquired the lock at %[3]s s although %[1]s still held it.", "%[3]s 秒时，%[1]s 仍持锁，%[2]s 也拿到了锁。", a, b, t.since(o.from))
+		return t.unexplained(o, o.from)
 	}
 	h := o.first.holds[i]
-	if h.lost {
-		return t.say("The lock of %[1]s was lost on its server, and %[2]s acquired it at %[3]s s.", "%[1]s 的锁在服务器上丢失，%[2]s 在 %[3]s 秒拿到锁。", a, b, t.since(o.from))
+	if !h.lapses() || h.lost {
+		return t.lossCause(o, h)
 	}
 	why := t.say("before its work was finished", "工作还没做完")
 	if s, there := t.silencing(o.first, h); there {
@@ -52,6 +52,38 @@ func (t Recorded) lapseCause(o overlap) string {
 	}
 	return t.say("The lease of %[1]s ended at %[3]s s, %[5]s, and %[2]s acquired the lock at %[4]s s.",
 		"%[1]s 的租期在 %[3]s 秒结束（%[5]s），%[2]s 在 %[4]s 秒拿到锁。", a, b, t.since(h.lapse), t.since(o.from), why)
+}
+
+// lossCause says why the second request acquired the lock, if the lease of the first had not ended. It names only what
+// was recorded.
+func (t Recorded) lossCause(o overlap, h stretch) string {
+	a, b, at := o.first.name, o.second.name, t.since(o.from)
+	for _, s := range t.spans {
+		jump, clock := strings.CutPrefix(s.What, "clock jumps by ")
+		switch {
+		case s.From > o.from:
+		case clock:
+			return t.say("The clock of %[3]s jumped by %[4]s, and %[2]s acquired the lock of %[1]s at %[5]s s.", "%[3]s 的时钟跳了 %[4]s，%[2]s 在 %[5]s 秒拿到了 %[1]s 的锁。", a, b, s.Who, jump, at)
+		case !s.OnReplica():
+			return t.say("The lock of %[1]s was lost on its server, and %[2]s acquired it at %[3]s s.", "%[1]s 的锁在服务器上丢失，%[2]s 在 %[3]s 秒拿到锁。", a, b, at)
+		}
+	}
+	if s, there := t.silencing(o.first, h); there && s.From <= o.from && !h.lapses() {
+		return t.say("The server ended the session of %[1]s (%[4]s), and %[2]s acquired the lock at %[3]s s.", "服务器结束了 %[1]s 的会话（%[4]s），%[2]s 在 %[3]s 秒拿到锁。", a, b, at, t.fault(s.What))
+	}
+	return t.unexplained(o, h.from)
+}
+
+// unexplained says what is sure: the second request acquired the lock, perhaps after another request had released it.
+func (t Recorded) unexplained(o overlap, since time.Duration) string {
+	a, b, at := o.first.name, o.second.name, t.since(o.from)
+	for _, other := range t.tasks {
+		released := func(e history.Event) bool { return e.Step == "released" && since < e.At && e.At <= o.from }
+		if other != o.first && other != o.second && slices.ContainsFunc(other.events, released) {
+			return t.say("After %[4]s had released a lock, %[2]s acquired it at %[3]s s, although %[1]s had not released it.", "%[4]s 释放锁之后，%[2]s 在 %[3]s 秒拿到锁，而 %[1]s 还没有释放它。", a, b, at, other.name)
+		}
+	}
+	return t.say("%[2]s acquired the lock at %[3]s s although %[1]s had not released it.", "%[3]s 秒时 %[1]s 还没有释放锁，%[2]s 就拿到了锁。", a, b, at)
 }
 
 func (t Recorded) lateWrite(o overlap) string {

@@ -2,6 +2,7 @@ package ladder_test
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +23,13 @@ func TestCause(t *testing.T) {
 	failover.Spans = []history.Span{{What: "failover", Who: "redis-1", From: 1050 * ms, To: 5490 * ms}}
 	old := paused(t)
 	old.Lease = 0
+	unknown := paused(t)
+	unknown.Lease, unknown.Spans = 0, nil
+	clocks := paused(t)
+	clocks.Lease, clocks.Spans = 0, []history.Span{{What: "clock jumps by 10s", Who: "replica-2", From: 1050 * ms, To: 5490 * ms}}
+	foreign := paused(t)
+	foreign.Lease, foreign.Spans = 0, nil
+	foreign.Events = slices.Insert(foreign.Events, len(foreign.Events)-6, history.Event{Replica: "replica-3", Step: "released", Key: foreign.Events[0].Key, Owner: "o0", At: 3009 * ms})
 	fenced := paused(t)
 	fenced.Ops[0] = failed("replica-1", 1000, 5520, history.Refused, "fenced")
 	fenced.Events = append(fenced.Events[:8], fenced.Events[9:]...) // without the late write
@@ -37,7 +45,10 @@ func TestCause(t *testing.T) {
 			"A still believed that it held the lock, and wrote at 4.500 s. Lost update: 2 sold, 1 taken from stock.", "A 的租期在 3.003 秒结束（期间进程停顿），B 在 3.010 秒拿到锁。"},
 		{"not renewed", notRenewed, true, "before its work was finished", "工作还没做完"},
 		{"failover", failover, true, "The lock of A was lost on its server, and B acquired it at 3.010 s.", "A 的锁在服务器上丢失"},
-		{"an old recording", old, false, "B acquired the lock at 3.010 s although A still held it.", "A 仍持锁，B 也拿到了锁。"},
+		{"a session", old, false, "The server ended the session of A (process frozen), and B acquired the lock at 3.010 s.", "服务器结束了 A 的会话"},
+		{"nothing recorded", unknown, false, "B acquired the lock at 3.010 s although A had not released it.", "A 还没有释放锁，B 就拿到了锁。"},
+		{"clocks", clocks, false, "The clock of replica-2 jumped by 10s, and B acquired the lock of A at 3.010 s.", "replica-2 的时钟跳了 10s"},
+		{"another release", foreign, false, "had released a lock, ", "释放锁之后，"},
 		{"fenced", fenced, true, "The late write of A was refused: its fencing token 7 is older than 8, the token of B.", "它的栅栏号 7 比 B 的 8 旧"},
 		{"no lock", unlocked, false, "A and B both read the stock before the other had written it, so the write of A overwrote that of B.", "A 的写入覆盖了 B 的写入"},
 		{"crash", crash, false, "A died while it held the lock, and nothing released it: B waited 8.005 s in vain.", "B 白等了 8.005 秒"},
