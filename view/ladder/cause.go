@@ -63,7 +63,7 @@ func (t Recorded) lossCause(o overlap, h stretch) string {
 		switch {
 		case s.From > o.from:
 		case clock:
-			return t.say("The clock of %[3]s jumped by %[4]s, and %[2]s acquired the lock of %[1]s at %[5]s s.", "%[3]s 的时钟跳了 %[4]s，%[2]s 在 %[5]s 秒拿到了 %[1]s 的锁。", a, b, s.Who, jump, at)
+			return t.say("After a jump of the clock of %[3]s by %[4]s, %[2]s acquired the lock of %[1]s at %[5]s s.", "%[3]s 的时钟跳了 %[4]s 之后，%[2]s 在 %[5]s 秒拿到了 %[1]s 的锁。", a, b, s.Who, jump, at)
 		case !s.OnReplica():
 			return t.say("The lock of %[1]s was lost on its server, and %[2]s acquired it at %[3]s s.", "%[1]s 的锁在服务器上丢失，%[2]s 在 %[3]s 秒拿到锁。", a, b, at)
 		}

@@ -47,7 +47,7 @@ func TestCause(t *testing.T) {
 		{"failover", failover, true, "The lock of A was lost on its server, and B acquired it at 3.010 s.", "A 的锁在服务器上丢失"},
 		{"a session", old, false, "The server ended the session of A (process frozen), and B acquired the lock at 3.010 s.", "服务器结束了 A 的会话"},
 		{"nothing recorded", unknown, false, "B acquired the lock at 3.010 s although A had not released it.", "A 还没有释放锁，B 就拿到了锁。"},
-		{"clocks", clocks, false, "The clock of replica-2 jumped by 10s, and B acquired the lock of A at 3.010 s.", "replica-2 的时钟跳了 10s"},
+		{"clocks", clocks, false, "After a jump of the clock of replica-2 by 10s, B acquired the lock of A at 3.010 s.", "replica-2 的时钟跳了 10s"},
 		{"another release", foreign, false, "had released a lock, ", "释放锁之后，"},
 		{"fenced", fenced, true, "The late write of A was refused: its fencing token 7 is older than 8, the token of B.", "它的栅栏号 7 比 B 的 8 旧"},
 		{"no lock", unlocked, false, "A and B both read the stock before the other had written it, so the write of A overwrote that of B.", "A 的写入覆盖了 B 的写入"},
