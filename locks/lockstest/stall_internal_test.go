@@ -27,6 +27,7 @@ func TestUnlessStalled(t *testing.T) {
 		{"is unavailable at first", time.Hour, []error{stock.ErrUnavailable, nil}, false},
 		{"renews too late at first", time.Hour, []error{fmt.Errorf("%w: %w", locks.ErrLost, locks.ErrLate), nil}, false},
 		{"is unavailable each time", time.Hour, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}, false},
+		{"is unavailable each time on one that stood still", 0, []error{stock.ErrUnavailable, stock.ErrUnavailable, stock.ErrUnavailable}, false},
 		{"fails each time", 0, []error{wrong, wrong, wrong}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
