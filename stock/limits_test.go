@@ -39,10 +39,12 @@ func TestFullServer(t *testing.T) {
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool))
 	must(t, stock.NewLedger(pools[0]).Add(t.Context(), 4711))
-	for limit, more := range map[string]string{
-		"SET GLOBAL max_connections = 15":                                "SET GLOBAL max_connections = 200",
-		"ALTER USER 'oversell'@'127.0.0.1' WITH MAX_USER_CONNECTIONS 15": "ALTER USER 'oversell'@'127.0.0.1' WITH MAX_USER_CONNECTIONS 0",
+	// max_connections comes first: when the pools have grown past it, an administrator cannot connect either.
+	for _, change := range [][2]string{
+		{"SET GLOBAL max_connections = 15", "SET GLOBAL max_connections = 200"},
+		{"ALTER USER 'oversell'@'127.0.0.1' WITH MAX_USER_CONNECTIONS 15", "ALTER USER 'oversell'@'127.0.0.1' WITH MAX_USER_CONNECTIONS 0"},
 	} {
+		limit, more := change[0], change[1]
 		execute(limit)
 		var clients sync.WaitGroup
 		for i := range 100 {
