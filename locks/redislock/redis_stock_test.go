@@ -271,10 +271,13 @@ func stockEvicting(t *testing.T, s *backends) {
 	product := s.newProduct(t, 1000)
 	r, sold := s.replicaAt(t, s.Addresses().MySQL, configurable(t)), 0
 	set := func(policy, maxmemory string) {
-		for name, value := range map[string]string{"maxmemory-policy": policy, "maxmemory": maxmemory} {
-			if err := r.client.ConfigSet(t.Context(), name, value).Err(); err != nil {
-				t.Fatal(err)
-			}
+		// In this order: under the old policy, the new limit might evict the stock.
+		err := r.client.ConfigSet(t.Context(), "maxmemory-policy", policy).Err()
+		if err == nil {
+			err = r.client.ConfigSet(t.Context(), "maxmemory", maxmemory).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	sell := func() error {
