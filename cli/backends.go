@@ -91,6 +91,10 @@ func (c *clients) migrate(ctx context.Context) error {
 	}
 	if err == nil {
 		c.schema.Store(nil)
+		// Open a connection for resets now: later, sales may use all those that the server accepts.
+		if spare, e := c.resets.DB(); e == nil {
+			_ = spare.PingContext(ctx)
+		}
 	} else if errors.Is(err, migrations.ErrForeign) {
 		c.schema.Store(&err)
 	}
