@@ -84,8 +84,8 @@ func TestParseRejects(t *testing.T) {
 
 // TestShrink gives the shrinker plans that fail as long as they have four moves in their order.
 func TestShrink(t *testing.T) {
-	const needed = "A sells at read, A freezes, passes, B sells"
-	whole, err := chaos.Parse("C sells at granted, A sells try nested at read, C resumes, B holds 1, A freezes, B heals holds, passes, B sells try at read, A heals freezes, A resumes")
+	const needed = "A sells at read, A freezes, a lease passes, B sells"
+	whole, err := chaos.Parse("C sells at granted, A sells try nested at read, C resumes, B holds 1, A freezes, B delivers, a lease passes, B sells try at read, A thaws, A resumes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestShrink(t *testing.T) {
 		}
 		return len(want) == 0
 	}
-	if got := chaos.Shrink(whole, fails).String(); got != "A sells at read, A freezes, passes, B sells at read" {
+	if got := chaos.Shrink(whole, fails).String(); got != "A sells at read, A freezes, a lease passes, B sells at read" {
 		t.Errorf("shrunk to %s", got)
 	}
 	if runs > 30 {

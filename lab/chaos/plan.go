@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,8 +16,9 @@ type Verb string
 const (
 	Sells   Verb = "sells"   // a sale begins, and stops at the step At if it reaches it
 	Resumes Verb = "resumes" // the stopped request goes on, and may stop again, at At
+	Ends    Verb = "ends"    // the request gets its answer, or stops: the next move waits for that
 	Cancels Verb = "cancels" // the client closes its connection
-	Passes  Verb = "passes"  // more than a lease passes
+	Passes  Verb = "passes"  // time passes: more than a lease, or For
 	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
 	Unlocks Verb = "unlocks" // also what it does not hold
 	Awaits  Verb = "awaits"  // in place of Locks, for a latch: it sets the latch if it is open, and waits until it opens
@@ -65,6 +65,21 @@ func (v Verb) Lasts() bool {
 	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver}, v)
 }
 
+// Amount is a time, in leases or in seconds. The zero Amount is none.
+type Amount struct {
+	N      float64
+	Leases bool // else seconds
+}
+
+// String returns the amount as a plan has it, such as "2 leases".
+func (a Amount) String() string {
+	unit := "s"
+	if a.Leases {
+		unit = "leases"
+	}
+	return strconv.FormatFloat(a.N, 'g', -1, 64) + " " + unit
+}
+
 // Move is one move of a plan.
 type Move struct {
 	Do     Verb
@@ -76,6 +91,8 @@ type Move struct {
 	Of     Verb     // the fault that Heals heals
 	Try    bool     // the sale does not wait for the lock
 	Nested bool     // it acquires the lock a second time
+	For    Amount   // how long the sale waits for the lock; of Passes, the time that passes
+	Works  Amount   // how long the sale works while it holds the lock
 }
 
 // Plan is a list of moves. At its end, all faults are healed, all requests go on, and one more client must buy.
@@ -95,29 +112,36 @@ func Replica(client int) int { return client % guest }
 // Name returns the letter of a client.
 func Name(client int) string { return letters[client : client+1] }
 
+// byNobody reports whether no client makes the move.
+func (m Move) byNobody() bool {
+	return m.Do.OnServer() || m.Do == Passes || m.Do == Heals && m.Of.OnServer()
+}
+
 // String returns the move as Parse reads it, such as "A sells at read".
 func (m Move) String() string {
-	words := []string{Name(m.Client), string(m.Do)}
-	if m.Do.OnServer() || m.Do == Passes || m.Do == Heals && m.Of.OnServer() {
-		words = words[1:]
+	var words []string
+	switch p := phraseOf(m.Do, m.Of); {
+	case m.Do == Passes && m.For != Amount{}:
+		return m.For.String() + " pass"
+	case m.byNobody() && p.numbered:
+		words = []string{"server", strconv.Itoa(max(1, m.Nth)), p.words}
+	case m.byNobody():
+		words = []string{p.words}
+	case p.numbered:
+		words = []string{Name(m.Client), p.words, strconv.Itoa(max(1, m.Nth))}
+	default:
+		words = []string{Name(m.Client), p.words}
 	}
-	if m.Of != "" {
-		words = append(words, string(m.Of))
+	for _, o := range options() {
+		if *o.of(&m) {
+			words = append(words, o.word)
+		}
 	}
-	if m.Nth > 0 {
-		words = append(words, strconv.Itoa(m.Nth))
+	if m.For != (Amount{}) {
+		words = append(words, "for", m.For.String())
 	}
-	if m.Try {
-		words = append(words, "try")
-	}
-	if m.Nested {
-		words = append(words, "nested")
-	}
-	if m.Many {
-		words = append(words, "many")
-	}
-	if m.Leased {
-		words = append(words, "leased")
+	if m.Works != (Amount{}) {
+		words = append(words, "working", m.Works.String())
 	}
 	if m.At != "" {
 		words = append(words, "at", string(m.At))
@@ -134,7 +158,62 @@ func (p Plan) String() string {
 	return strings.Join(moves, ", ")
 }
 
-// Parse reads a plan that String has written.
+// Has reports whether a plan has a move with one of these verbs.
+func (p Plan) Has(verbs ...Verb) bool {
+	return slices.ContainsFunc(p, func(m Move) bool { return slices.Contains(verbs, m.Do) })
+}
+
+// option is a word that changes a request.
+type option struct {
+	word string
+	of   func(*Move) *bool
+	to   []Verb // the moves that it changes
+}
+
+func options() []option {
+	return []option{
+		{"try", func(m *Move) *bool { return &m.Try }, []Verb{Sells, Locks, Awaits}},
+		{"nested", func(m *Move) *bool { return &m.Nested }, []Verb{Sells}},
+		{"many", func(m *Move) *bool { return &m.Many }, []Verb{Locks}},
+		{"leased", func(m *Move) *bool { return &m.Leased }, []Verb{Locks}},
+	}
+}
+
+// phrase is how a plan says a move, without its client or the number of its server.
+type phrase struct {
+	do, of   Verb
+	words    string
+	numbered bool // it has the number of a server before it, or of a command after it
+}
+
+func phrases() []phrase {
+	return []phrase{
+		{Sells, "", "sells", false}, {Resumes, "", "resumes", false}, {Ends, "", "ends", false}, {Cancels, "", "cancels", false},
+		{Locks, "", "locks", false}, {Unlocks, "", "unlocks", false}, {Awaits, "", "awaits", false}, {Counts, "", "counts", false},
+		{Freezes, "", "freezes", false}, {Heals, Freezes, "thaws", false},
+		{Starves, "", "starves", false},
+		{Dies, "", "dies", false}, {Heals, Dies, "starts", false},
+		{Cut, "", "is cut off", false}, {Heals, Cut, "reconnects", false},
+		{Slow, "", "slows", false}, {Heals, Slow, "speeds up", false},
+		{HoldsRow, "", "holds row", true}, {Heals, HoldsRow, "delivers row", false},
+		{Holds, "", "holds", true}, {Heals, Holds, "delivers", false},
+		{Loses, "", "loses", true},
+		{Disconnect, "", "disconnects", false},
+		{Passes, "", "a lease passes", false},
+		{Deletes, "", "locks deleted", false},
+		{Crashes, "", "crashes", true}, {Restarts, "", "restarts", true}, {Stalls, "", "stalls", true},
+		{Jumps, "", "jumps", true}, {Heals, Jumps, "clocks agree", false},
+		{FailsOver, "", "redis fails over", false}, {Heals, FailsOver, "redis fails back", false},
+	}
+}
+
+func phraseOf(do, of Verb) phrase {
+	all := phrases()
+	return all[slices.IndexFunc(all, func(p phrase) bool { return p.do == do && (do != Heals || p.of == of) })]
+}
+
+// Parse reads a plan as a person writes it, such as "A sells at read, B sells, A resumes". An error names the words that
+// exist.
 func Parse(text string) (p Plan, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		m, err := parseMove(strings.Fields(part))
@@ -147,47 +226,140 @@ func Parse(text string) (p Plan, err error) {
 }
 
 func parseMove(words []string) (m Move, err error) {
-	if len(words) > 0 && len(words[0]) == 1 {
-		m.Client = strings.Index(letters, words[0])
-		words = words[1:]
+	if len(words) == 0 {
+		return m, fmt.Errorf("it is empty; write a client from A to %s and what it does, such as A sells", Name(guest))
 	}
-	if len(words) == 0 || m.Client < 0 {
-		return m, fmt.Errorf("it must be a client from A to %s and a verb, such as A sells", Name(Clients-1))
+	if last := words[len(words)-1]; last == "pass" || last == "passes" && words[0] != "a" {
+		m.Do = Passes
+		rest, err := amount(&m.For, words[:len(words)-1])
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("there is no %q before %s", rest[0], last)
+		}
+		return m, err
 	}
-	if m.Do = Verb(words[0]); !slices.Contains(append(Faults(), Sells, Resumes, Cancels, Passes, Heals, Locks, Unlocks, Awaits, Counts), m.Do) {
-		return m, fmt.Errorf("there is no verb %q", words[0])
+	byClient, number := false, 0
+	switch {
+	case len(words[0]) == 1 && strings.Contains(letters, words[0]):
+		m.Client, byClient, words = strings.Index(letters, words[0]), true, words[1:]
+	case words[0] == "server" && len(words) > 1:
+		if number, err = strconv.Atoi(words[1]); err != nil || number < 1 {
+			return m, fmt.Errorf("%q must be the number of a server, from 1", words[1])
+		}
+		words = words[2:]
+	case len(words[0]) == 1 && words[0] != "a":
+		return m, fmt.Errorf("there is no client %s: the clients are A, B and C, each on a replica of its own, and D in the process of A", words[0])
 	}
-	for words = words[1:]; len(words) > 0; words = words[1:] {
-		switch word := words[0]; {
-		case word == "try":
-			m.Try = true
-		case word == "nested":
-			m.Nested = true
-		case word == "many":
-			m.Many = true
-		case word == "leased":
-			m.Leased = true
-		case word == "at" && len(words) > 1:
-			words = words[1:]
-			m.At = api.Step(words[0])
-		case m.Do == Heals && slices.Contains(Faults(), Verb(word)):
-			m.Of = Verb(word)
-		default:
-			if m.Nth, err = strconv.Atoi(word); err != nil || m.Nth < 1 {
-				return m, fmt.Errorf("the word %q is unknown", word)
-			}
+	var possible []string
+	found := phrase{}
+	for _, p := range phrases() {
+		subject := Move{Do: p.do, Of: p.of}
+		if subject.byNobody() == byClient || !byClient && p.numbered != (number > 0) {
+			continue
+		}
+		possible = append(possible, p.words)
+		said := strings.Fields(p.words)
+		if found.do == "" && len(words) >= len(said) && slices.Equal(words[:len(said)], said) {
+			found, words = p, words[len(said):]
 		}
 	}
-	if m.Client == guest && (m.At != "" || slices.Contains(append(Faults(), Heals), m.Do)) {
-		return m, fmt.Errorf("%s shares the process of %s: it stops at no step, and no fault strikes it alone", Name(guest), Name(Replica(guest)))
+	if found.do == "" {
+		return m, noSuchMove(words, possible, byClient, number)
 	}
-	if m.Do == Heals && m.Of == "" {
-		return m, errors.New("it must name a fault to heal")
+	m.Do, m.Of, m.Nth = found.do, found.of, number
+	if err = m.modify(words, found.numbered && byClient); err != nil {
+		return m, err
+	}
+	if m.Client == guest && (m.At != "" || m.Do == Heals || slices.Contains(Faults(), m.Do)) {
+		return m, fmt.Errorf("%s shares the process of %s: it stops at no step, and no fault strikes it alone", Name(guest), Name(Replica(guest)))
 	}
 	return m, nil
 }
 
-// Has reports whether a plan has a move with one of these verbs.
-func (p Plan) Has(verbs ...Verb) bool {
-	return slices.ContainsFunc(p, func(m Move) bool { return slices.Contains(verbs, m.Do) })
+func noSuchMove(words, possible []string, byClient bool, number int) error {
+	who := "a move without a client"
+	switch {
+	case byClient:
+		who = "a client"
+	case number > 0:
+		who = "a server"
+	}
+	return fmt.Errorf("there is no %q; what %s does: %s", strings.Join(words, " "), who, strings.Join(possible, ", "))
+}
+
+// modify reads the words after those of the move.
+func (m *Move) modify(words []string, numbered bool) (err error) {
+	if numbered {
+		m.Nth = 1
+		if len(words) > 0 {
+			if m.Nth, err = strconv.Atoi(words[0]); err != nil || m.Nth < 1 {
+				return fmt.Errorf("%q must be the number of a command, from 1", words[0])
+			}
+			words = words[1:]
+		}
+	}
+	for len(words) > 0 {
+		word := words[0]
+		words = words[1:]
+		sale := m.Do == Sells
+		i := slices.IndexFunc(options(), func(o option) bool { return o.word == word && slices.Contains(o.to, m.Do) })
+		switch {
+		case i >= 0:
+			*options()[i].of(m) = true
+		case word == "at" && len(words) > 0 && (sale || m.Do == Resumes):
+			m.At, words = api.Step(words[0]), words[1:]
+		case word == "for" && sale:
+			words, err = amount(&m.For, words)
+		case word == "working" && sale:
+			words, err = amount(&m.Works, words)
+		default:
+			return fmt.Errorf("the word %q is not known here; after %s may come: %s", word, phraseOf(m.Do, m.Of).words, strings.Join(m.modifiers(), ", "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modifiers lists what may follow the words of a move.
+func (m *Move) modifiers() (all []string) {
+	for _, o := range options() {
+		if slices.Contains(o.to, m.Do) {
+			all = append(all, o.word)
+		}
+	}
+	if m.Do == Sells {
+		all = append(all, "for 0.5 s", "working 2 leases")
+	}
+	if m.Do == Sells || m.Do == Resumes {
+		all = append(all, "at STEP")
+	}
+	if len(all) == 0 {
+		all = []string{"nothing"}
+	}
+	return all
+}
+
+// amount reads a time, such as "0.5 s" or "2 leases", from the first words.
+func amount(to *Amount, words []string) (rest []string, err error) {
+	if len(words) < 2 {
+		return nil, fmt.Errorf("a time is missing, such as 0.5 s or 2 leases")
+	}
+	n, err := strconv.ParseFloat(words[0], 64)
+	if words[0] == "a" {
+		n, err = 1, nil
+	}
+	const most = 100
+	if err != nil || !(n > 0 && n <= most) {
+		return nil, fmt.Errorf("%q must be a number above 0, and not above %d", words[0], most)
+	}
+	to.N = n
+	switch words[1] {
+	case "lease", "leases":
+		to.Leases = true
+	case "s":
+	default:
+		return nil, fmt.Errorf("%q must be s or leases", words[1])
+	}
+	return words[2:], nil
 }

@@ -1,6 +1,10 @@
 package chaos
 
-import "oversell/api"
+import (
+	"strings"
+
+	"oversell/api"
+)
 
 // Words returns the move as a sentence. The steps have the names that they have in an event log.
 func (m Move) Words() api.Text {
@@ -9,6 +13,9 @@ func (m Move) Words() api.Text {
 		form = healed()[m.Of]
 	}
 	words := api.Textf(form.EN, form.ZH, Name(m.Client), max(1, m.Nth))
+	if m.Do == Passes && m.For != (Amount{}) {
+		words = api.Textf("%[1]s pass.", "过了 %[2]s。", m.For.String(), m.For.chinese())
+	}
 	add := func(so bool, en, zh string) {
 		if so {
 			words = api.Joined(words, api.Text{EN: en, ZH: zh})
@@ -18,8 +25,14 @@ func (m Move) Words() api.Text {
 	add(m.Nested, "It acquires the lock a second time.", "它再次加锁。")
 	add(m.Many, "It locks for writing, or takes two permits.", "它加写锁，或取两个许可。")
 	add(m.Leased, "Nothing renews its lease.", "它的租期没有续期。")
+	add(m.Do == Sells && m.For != Amount{}, "It waits "+m.For.String()+" for the lock at most.", "它最多等锁 "+m.For.chinese()+"。")
+	add(m.Works != Amount{}, "It works "+m.Works.String()+" while it holds the lock.", "它持锁工作 "+m.Works.chinese()+"。")
 	add(m.At != "", "It stops at the step "+string(m.At)+".", "它停在步骤 "+string(m.At)+"。")
 	return words
+}
+
+func (a Amount) chinese() string {
+	return strings.NewReplacer("leases", "个租期", "s", "秒").Replace(a.String())
 }
 
 // sentences have the name of the client, and then the number of a command or a server.
@@ -31,6 +44,7 @@ func sentences() map[Verb]api.Text {
 		Unlocks:    {EN: "%[1]s unlocks.", ZH: "%[1]s 解锁。"},
 		Awaits:     {EN: "%[1]s awaits the latch, and sets it if it is open.", ZH: "%[1]s 等待闭锁打开；若已打开，先设置它。"},
 		Counts:     {EN: "%[1]s counts the latch down.", ZH: "%[1]s 把闭锁减一。"},
+		Ends:       {EN: "%[1]s gets its answer, or stops.", ZH: "%[1]s 得到应答，或停在某一步。"},
 		Cancels:    {EN: "%[1]s closes its connection.", ZH: "%[1]s 断开了连接。"},
 		Passes:     {EN: "More than a lease passes.%.0[1]s", ZH: "过了一个多租期。%.0[1]s"},
 		Freezes:    {EN: "The process of %[1]s is frozen.", ZH: "%[1]s 的进程被冻结。"},

@@ -20,25 +20,20 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		return d, err
 	}
 	bed.rec.forget()
-	lost, c := bed.rec.lostEvents(), bed.conductor(s)
+	lost, all := bed.rec.lostEvents(), bed.player(inOrderOfClients(), s)
 	if p.Has(chaos.FailsOver) {
-		if c.lagging, err = bed.cutReplication(); err != nil {
+		if all.lagging, err = bed.cutReplication(); err != nil {
 			return d, err
 		}
 	}
-	var possible chaos.Plan
-	for _, m := range p {
-		done, err := c.do(ctx, m)
-		if err != nil {
-			_, ended := c.finish(context.WithoutCancel(ctx))
-			return d, errors.Join(err, ended)
-		}
-		if done {
-			possible = append(possible, m)
-		}
+	if p, err = all.play(ctx, p); err != nil {
+		return d, errors.Join(err, all.finish(context.WithoutCancel(ctx)))
 	}
-	p = possible
-	last, err := c.finish(ctx)
+	if err := all.finish(ctx); err != nil {
+		return d, err
+	}
+	c := all.runs[0]
+	last, err := c.buyLast(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -57,7 +52,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		}
 		stock := check.Stock(c.ops, plenty, left)
 		d.Sold, d.Taken = stock.Sold, plenty-left
-		found = c.find(p, d.Recording, stock, last)
+		found = c.findInPlan(p, d.Recording, stock, last)
 		d.Why = api.Joined(d.Counts(), found.why)
 	}
 	d.Verdict, d.Invariant = found.verdict, found.invariant
@@ -72,7 +67,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 
 // find judges the history of the lock, the row, the order of its queue, and the progress, in this order: a lease that ended
 // explains a lost update, but not two holders within it.
-func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conservation, last history.Op) finding {
+func (c *run) findInPlan(p chaos.Plan, rec history.Recording, stock check.Conservation, last history.Op) finding {
 	card := c.subject.Card
 	harmless := !p.Has(chaos.Faults()...) && !p.Has(chaos.Cancels) && (card.Renews || !p.Has(chaos.Passes))
 	if card.Locker && card.Scope == api.ScopeShared {
@@ -109,7 +104,7 @@ func (c *conductor) find(p chaos.Plan, rec history.Recording, stock check.Conser
 
 // majorityKept leaves the faults of one server out of the recording of a lock on a majority, which keeps the lock: as long as
 // no other server and no link fails.
-func (c *conductor) majorityKept(p chaos.Plan, rec history.Recording) history.Recording {
+func (c *run) majorityKept(p chaos.Plan, rec history.Recording) history.Recording {
 	servers := map[int]bool{}
 	for _, m := range p {
 		if m.Do.OnServer() {
@@ -125,7 +120,7 @@ func (c *conductor) majorityKept(p chaos.Plan, rec history.Recording) history.Re
 
 // unexplained finds what must not happen in a plan without a fault: a request that failed, a queue that was overtaken, and a
 // waiter that was not woken by the release.
-func (c *conductor) unexplained(rec history.Recording) *finding {
+func (c *run) unexplained(rec history.Recording) *finding {
 	for _, op := range rec.Ops {
 		switch api.Outcome(op.Reason) {
 		case api.Lost, api.Fenced, api.Unavailable, api.Unknown:
@@ -164,7 +159,7 @@ func waitedAtTry(p chaos.Plan, ops []history.Op) *finding {
 
 // held reports whether the lock was not granted to a request in vain. The last one may get it at last: how long the lease of
 // a dead holder lasts must not change the verdict.
-func (c *conductor) held(rec history.Recording) bool {
+func (c *run) held(rec history.Recording) bool {
 	last := len(rec.Ops) - 1 // -1 of a primitive
 	return last >= 0 && (rec.Ops[last].Reason == history.NotAcquired || c.longestIdle(rec) > idleBound)
 }
@@ -174,7 +169,7 @@ const idleBound = 2*Lease + time.Second
 
 // longestIdle returns for how long a request waited in vain after the last fault, and after the last step of those that
 // had held the lock by then.
-func (c *conductor) longestIdle(rec history.Recording) (longest time.Duration) {
+func (c *run) longestIdle(rec history.Recording) (longest time.Duration) {
 	for _, op := range rec.Ops {
 		free := max(op.Call, c.healed)
 		for _, e := range rec.Events {
@@ -192,7 +187,7 @@ func (c *conductor) longestIdle(rec history.Recording) (longest time.Duration) {
 // latestWake returns the longest time from a release to the next grant, if a request waited all that time. A request
 // that a failpoint stopped before its grant does not count, nor does one that was granted before the step released of the
 // last holder: then nobody knows when the lock was free.
-func (c *conductor) latestWake(rec history.Recording) (latest time.Duration) {
+func (c *run) latestWake(rec history.Recording) (latest time.Duration) {
 	asked, released, holders := map[string]time.Duration{}, time.Duration(-1), map[string]bool{}
 	for _, e := range rec.Events {
 		switch api.Step(e.Step) {

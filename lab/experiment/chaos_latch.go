@@ -16,14 +16,14 @@ import (
 const latchOwner = "the latch"
 
 // count lets a client count the latch down.
-func (c *conductor) count(ctx context.Context, b *buyer) error {
+func (c *run) count(ctx context.Context, b *buyer) error {
 	h := &byHand{Move: chaos.Move{Do: chaos.Counts}, on: b.on, act: check.LockOp{Act: check.Leave, Owner: latchOwner, Permits: 1}}
 	return c.ask(ctx, b, h, c.subject.primitive.free, url.Values{})
 }
 
 // openLatch counts the latch down until it opens, and all requests that await it go on. A request that was delayed sets the
 // latch again. If a request still waits, and the latch is open, it was not woken.
-func (c *conductor) openLatch(ctx context.Context) (history.Outcome, error) {
+func (c *run) openLatch(ctx context.Context) (history.Outcome, error) {
 	waited, began := false, time.Now()
 	for time.Since(began) < 4*grantBound {
 		last := &buyer{on: 1}
@@ -46,14 +46,14 @@ func (c *conductor) openLatch(ctx context.Context) (history.Outcome, error) {
 }
 
 // awaitWoken waits until no request awaits the latch.
-func (c *conductor) awaitWoken(ctx context.Context, limit time.Duration) error {
+func (c *run) awaitWoken(ctx context.Context, limit time.Duration) error {
 	waits := func(b *buyer) bool { return b.running() && b.hand.Do == chaos.Awaits }
 	return within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(c.clients[:], waits) })
 }
 
 // latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
 // counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
-func (c *conductor) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+func (c *run) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
 	for _, h := range c.hands {
 		act := h.act
 		if h.failed != nil {
@@ -86,7 +86,7 @@ func (c *conductor) latchActs(rec history.Recording) (acts []check.LockOp, event
 
 // openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
 // The model knows no order between the two acts of one request.
-func (c *conductor) openedEarly(rec history.Recording) bool {
+func (c *run) openedEarly(rec history.Recording) bool {
 	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
 	return !gone && slices.ContainsFunc(c.hands, func(h *byHand) bool {
 		counted := 0

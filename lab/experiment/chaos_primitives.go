@@ -94,7 +94,7 @@ func (h *byHand) holds() bool {
 }
 
 // lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
-func (c *conductor) lock(ctx context.Context, b *buyer, m chaos.Move) error {
+func (c *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 	p, query := c.subject.primitive, url.Values{"wait": {grantBound.String()}}
 	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(c.hands)), Permits: 1}}
 	route := p.one
@@ -114,14 +114,14 @@ func (c *conductor) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 }
 
 // unlock lets a client unlock what it locked last, even if it has unlocked that.
-func (c *conductor) unlock(ctx context.Context, b *buyer) error {
+func (c *run) unlock(ctx context.Context, b *buyer) error {
 	h := *b.hand
 	h.act.Act, h.failed = check.Leave, nil
 	return c.ask(ctx, b, &h, map[bool]string{false: c.subject.primitive.free, true: c.subject.primitive.freeAll}[h.Many], url.Values{})
 }
 
 // ask sends a request, and waits until it has ended, or takes no step any more.
-func (c *conductor) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
+func (c *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
 	_, backend, _ := strings.Cut(c.subject.Card.ID, ":")
 	query.Set("backend", backend)
 	query.Set("name", c.subject.lockName())
@@ -161,7 +161,7 @@ func (b *buyer) handPhase() chaos.Phase {
 }
 
 // lastByHand unlocks all that is held. Then one more client locks.
-func (c *conductor) lastByHand(ctx context.Context) (op history.Op, err error) {
+func (c *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 	for _, b := range c.clients {
 		if b.hand.holds() {
 			err = errors.Join(err, c.unlock(ctx, b))
@@ -178,13 +178,13 @@ func (c *conductor) lastByHand(ctx context.Context) (op history.Op, err error) {
 }
 
 // event returns a step of a request by hand, for a picture.
-func (c *conductor) event(h *byHand, s api.Step, at time.Duration) history.Event {
+func (c *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
 	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
-func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+func (c *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
 	released := map[string]time.Duration{}
 	for _, h := range c.hands {
 		act := h.act
@@ -224,7 +224,7 @@ func (c *conductor) acts(rec history.Recording) (acts []check.LockOp, events []h
 }
 
 // findByHand judges a plan on a primitive.
-func (c *conductor) findByHand(rec *history.Recording, last history.Op) finding {
+func (c *run) findByHand(rec *history.Recording, last history.Op) finding {
 	judged := c.acts
 	if c.subject.primitive.latch > 0 {
 		judged = c.latchActs

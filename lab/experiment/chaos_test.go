@@ -15,7 +15,7 @@ import (
 
 // TestKnownPlans carries out plans whose effect is known.
 func TestKnownPlans(t *testing.T) {
-	const latePause = "A sells at writing, A freezes, passes, B sells at read, A heals freezes, A resumes, B resumes"
+	const latePause = "A sells at writing, A freezes, a lease passes, B sells at read, A thaws, A resumes, B resumes"
 	tests := []struct {
 		strategy, plan string
 		fenced         bool
@@ -26,12 +26,12 @@ func TestKnownPlans(t *testing.T) {
 		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
 		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
 		{"redis", latePause, true, api.Safe, "", ""},
-		{"redis", "A sells at writing, fails-over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
+		{"redis", "A sells at writing, redis fails over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
 		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
-		{"db-row", "B sells, B disconnect, restarts 1", false, api.Safe, "", ""},                             // the next request of B may fail once
+		{"db-row", "B sells, B disconnects, server 1 restarts", false, api.Safe, "", ""},                             // the next request of B may fail once
 		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
-		{"redis", "A sells at read, A cut, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
-		{"redis", "A sells at granted, B sells, C resumes, A heals cut, A resumes", false, api.Safe, "", ""}, // two moves are impossible
+		{"redis", "A sells at read, A is cut off, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
+		{"redis", "A sells at granted, B sells, C resumes, A reconnects, A resumes", false, api.Safe, "", ""}, // two moves are impossible
 	}
 	bed := open(t)
 	for _, tt := range tests {
@@ -64,16 +64,16 @@ func TestPrimitivesInPlans(t *testing.T) {
 		verdict api.Verdict
 	}{
 		{PrimitiveSubject("semaphore:redis"), "A locks many, B locks try many, B locks leased, A unlocks, A unlocks, B unlocks", api.Safe},
-		{PrimitiveSubject("semaphore:redis"), "A locks leased, B locks, C locks, passes, A unlocks", api.Safe},
+		{PrimitiveSubject("semaphore:redis"), "A locks leased, B locks, C locks, a lease passes, A unlocks", api.Safe},
 		{PrimitiveSubject("semaphore:zk"), "A locks many, B locks many, A unlocks, C locks", api.Safe},
-		{PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A heals dies", api.Safe},
-		{PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, passes, A heals freezes, A unlocks", api.Safe},
+		{PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A starts", api.Safe},
+		{PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, a lease passes, A thaws, A unlocks", api.Safe},
 		{one, "A locks, B locks, A unlocks", api.Broken},
 		{PrimitiveSubject("latch:redis"), "A awaits, B awaits, C counts, C counts, A awaits, B counts", api.Safe},
-		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, restarts 1, A heals freezes", api.Safe},
+		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, server 1 restarts, A thaws", api.Safe},
 		{three, "A awaits, B counts, B counts", api.Broken},
 		{PrimitiveSubject("read-write:zk"), "A locks many, D locks try, A unlocks, D locks", api.Safe},
-		{PrimitiveSubject("read-write:zk"), "B locks, C locks many, B disconnect", api.Safe},
+		{PrimitiveSubject("read-write:zk"), "B locks, C locks many, B disconnects", api.Safe},
 		{PrimitiveSubject("read-write:redis"), "D locks many leased, A locks many", api.Safe}, // A waits for the end of the lease
 		{PrimitiveSubject("semaphore:redis"), "B locks many leased, A locks many leased", api.Safe},
 	} {
@@ -208,7 +208,7 @@ func TestLatestWake(t *testing.T) {
 		3 * time.Second: {at("B", api.Released, 6), at("C", api.Granted, 9)},
 		0:               {at("C", api.Granted, 9), at("B", api.Released, 9)},
 	} {
-		if got := new(conductor).latestWake(history.Recording{Events: slices.Concat(first, last)}); got != want {
+		if got := (&run{player: new(player)}).latestWake(history.Recording{Events: slices.Concat(first, last)}); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -254,28 +254,28 @@ func TestKnownHazard(t *testing.T) {
 		hazard string
 		claim  Claim
 	}{
-		{"A sells at writing, A freezes, passes, B sells", lost, "pause-at-read", Breaks},
-		{"A sells at read, A freezes, passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
+		{"A sells at writing, A freezes, a lease passes, B sells", lost, "pause-at-read", Breaks},
+		{"A sells at read, A freezes, a lease passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
 		{"A sells at read, A starves, B sells", lost, "", Protects},
-		{"A sells at writing, A cut, passes, B sells", lost, "pause", Breaks},
-		{"A sells at read, deletes, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
+		{"A sells at writing, A is cut off, a lease passes, B sells", lost, "pause", Breaks},
+		{"A sells at read, locks deleted, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
 		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
 		{"A sells at granted, A dies", atLast, "crash", Protects},            // the lease freed it, but much too late
-		{"jumps 1, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
+		{"server 1 jumps, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
 	} {
 		p, err := chaos.Parse(tt.plan)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found, new(conductor).held(tt.found.Recording)); hazard != tt.hazard || claim != tt.claim {
+		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found, (&run{player: new(player)}).held(tt.found.Recording)); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
 		}
 		want := tt.claim                        // a fence does not help a waiter
 		if tt.found.Invariant == Conservation { // no hazard explains it
 			want = Protects
 		}
-		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found, new(conductor).held(tt.found.Recording)); claim != want {
+		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found, (&run{player: new(player)}).held(tt.found.Recording)); claim != want {
 			t.Errorf("%s, fenced: %q", tt.plan, claim)
 		}
 	}

@@ -1,0 +1,282 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
+// the requests of each strategy go at their own pace. It is the only part of the lab that carries out moves.
+type player struct {
+	bed      *Testbed
+	runs     []*run
+	on       [chaos.Clients]int  // the number of each client's replica
+	gone     map[int]bool        // the replicas whose process is frozen or dead
+	touched  [chaos.Clients]bool // a command of the client is or was held back, or its answer lost: its links stay as they are until the end
+	lasting  []*struck
+	injected []*struck // in their order
+	spans    []history.Span
+	coverage chaos.Coverage
+	lagging  *rig.Link     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	healed   time.Duration // since the start of the recording, when all faults had ended
+	looks    [3]look       // at the requests that are stopped on each replica
+	changing sync.Mutex    // protects lasting, coverage and what has landed
+}
+
+// run is one strategy in a plan that is carried out.
+type run struct {
+	*player
+	subject Subject
+	clients [chaos.Clients]*buyer
+	seen    map[string]bool // owners of requests that have begun
+	delayed map[string]bool // owners of requests that were stopped before their grant
+	ops     []history.Op
+	hands   []*byHand // of a primitive
+}
+
+// buyer is a client, whose requests go to one replica.
+type buyer struct {
+	client  int      // from 0
+	on      int      // the number of its replica
+	owner   string   // of its request, as soon as the request has taken a step
+	stopped api.Step // at which its request has stopped, or ""
+	first   string   // the owner of its first request that has stopped
+	cancel  context.CancelFunc
+	ended   chan struct{} // nil before its first request
+	op      history.Op
+	hand    *byHand // its last request to a primitive
+}
+
+// look is the newest list of the requests that are stopped on a replica.
+type look struct {
+	mu    sync.Mutex
+	began time.Time
+	list  []api.Paused
+}
+
+// player returns a player for strategies that have their products. The nth client sends its requests to the replica on[n].
+func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
+	p := &player{bed: bed, on: on, gone: map[int]bool{}, coverage: chaos.Coverage{}}
+	for _, s := range subjects {
+		r := &run{player: p, subject: s, seen: map[string]bool{}, delayed: map[string]bool{}}
+		for i := range r.clients {
+			r.clients[i] = &buyer{client: i, on: on[i]}
+		}
+		p.runs = append(p.runs, r)
+	}
+	return p
+}
+
+// inOrderOfClients has each client on the replica with its number.
+func inOrderOfClients() (on [chaos.Clients]int) {
+	for i := range on {
+		on[i] = chaos.Replica(i)
+	}
+	return on
+}
+
+// play carries out a plan. It returns the moves that were possible for a strategy at least: a move that is impossible, such
+// as to resume a request that has ended, is skipped, so a plan can be shortened at any place.
+func (p *player) play(ctx context.Context, plan chaos.Plan) (possible chaos.Plan, err error) {
+	done := make([]bool, len(plan))
+	for at := 0; at < len(plan) && err == nil; {
+		next := at
+		for next < len(plan) && isRequest(plan[next].Do) {
+			next++
+		}
+		if next == at {
+			done[at], err = p.strikeOrHeal(ctx, plan[at])
+			at++
+			continue
+		}
+		err = p.requests(ctx, plan[at:next], done[at:next])
+		at = next
+	}
+	for i, m := range plan {
+		if done[i] {
+			possible = append(possible, m)
+		}
+	}
+	return possible, err
+}
+
+// isRequest reports whether a move is one of a client's request, and strikes nobody else.
+func isRequest(v chaos.Verb) bool {
+	return slices.Contains([]chaos.Verb{chaos.Sells, chaos.Resumes, chaos.Ends, chaos.Cancels, chaos.Locks, chaos.Unlocks, chaos.Awaits, chaos.Counts}, v)
+}
+
+// requests carries out moves of requests, for each strategy in their order.
+func (p *player) requests(ctx context.Context, moves chaos.Plan, done []bool) error {
+	var all errgroup.Group
+	for _, r := range p.runs {
+		all.Go(func() error {
+			for i, m := range moves {
+				did, err := r.do(ctx, m)
+				if len(p.runs) == 1 { // else other requests change while they are observed
+					p.observeAll(ctx)
+				}
+				if err != nil {
+					return err
+				}
+				if did {
+					p.changing.Lock()
+					done[i] = true
+					p.changing.Unlock()
+				}
+			}
+			return nil
+		})
+	}
+	defer p.observeAll(ctx)
+	return all.Wait()
+}
+
+// strikeOrHeal carries out a move that concerns all strategies.
+func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err error) {
+	defer p.observeAll(ctx)
+	switch m.Do {
+	case chaos.Passes:
+		return true, sleep(ctx, p.lasts(m.For, 4*Lease/3))
+	case chaos.Heals:
+		return p.heal(ctx, m)
+	}
+	return p.strike(ctx, m)
+}
+
+// lasts returns an amount as a duration, or otherwise that of none.
+func (*player) lasts(a chaos.Amount, none time.Duration) time.Duration {
+	switch {
+	case a == chaos.Amount{}:
+		return none
+	case a.Leases:
+		return time.Duration(a.N * float64(Lease))
+	}
+	return time.Duration(a.N * float64(time.Second))
+}
+
+// do carries out one move of a client's request.
+func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
+	b, begins := r.clients[m.Client], r.subject.begins()
+	gone := r.gone[b.on]
+	switch m.Do {
+	case chaos.Sells:
+		if done = begins == m.Do && !b.running() && b.stopped == "" && !gone; done {
+			err = r.sell(ctx, b, m)
+		}
+	case chaos.Awaits, chaos.Locks:
+		if done = begins == m.Do && !b.running() && !gone && !b.hand.holds(); done {
+			err = r.lock(ctx, b, m)
+		}
+	case chaos.Counts:
+		if done = begins == chaos.Awaits && !b.running() && !gone; done {
+			if err = r.count(ctx, b); err == nil && !b.running() && b.hand.answer.Left == 0 {
+				_ = r.awaitWoken(ctx, settled) // else their next moves would be impossible
+			}
+		}
+	case chaos.Unlocks:
+		if done = begins == chaos.Locks && b.hand != nil && !b.running() && !gone; done {
+			err = r.unlock(ctx, b)
+		}
+	case chaos.Resumes:
+		if done = b.stopped != "" && !gone; done {
+			err = r.resume(ctx, b, m.At)
+		}
+	case chaos.Ends:
+		if done = b.running() && !gone; done {
+			err = r.end(ctx, b)
+		}
+	case chaos.Cancels:
+		if done = b.running(); done {
+			b.cancel()
+			<-b.ended
+		}
+	}
+	return done, err
+}
+
+// finish heals all faults, lets all requests go on, and waits for their answers.
+func (p *player) finish(ctx context.Context) (err error) {
+	for len(p.lasting) > 0 {
+		err = errors.Join(err, p.endFault(ctx, p.lasting[len(p.lasting)-1]))
+	}
+	for client, on := range p.on {
+		if p.touched[client] {
+			err = errors.Join(err, restore(append(p.links(name(on), chaos.Holds), p.links(name(on), chaos.HoldsRow)...))(ctx)) // else a gate would stay
+		}
+		replica := p.bed.replica(on)
+		ready := eventually(ctx, name(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
+		err = errors.Join(err, ready, replica.ResumeAll(ctx))
+	}
+	if p.lagging != nil { // the plan has not reached the fail-over
+		err = errors.Join(err, p.lagging.Restore())
+	}
+	if err = errors.Join(err, p.bed.rec.awaitConnected(ctx)); err != nil {
+		return err
+	}
+	p.healed = p.bed.since()
+	var all errgroup.Group
+	for _, r := range p.runs {
+		all.Go(func() error { return r.finish(ctx) })
+	}
+	return all.Wait()
+}
+
+func (r *run) finish(ctx context.Context) error {
+	for _, b := range r.clients {
+		b.stopped = ""
+	}
+	if r.subject.begins() == chaos.Awaits {
+		return nil // awaitLast opens the latch
+	}
+	r.awaitAnswers(ctx)
+	return nil
+}
+
+// awaitAnswers waits until all requests have their answers, or for too long.
+func (r *run) awaitAnswers(context.Context) {
+	for _, b := range r.clients {
+		if b.ended == nil {
+			continue
+		}
+		select {
+		case <-b.ended:
+		case <-time.After(2 * grantBound):
+			b.cancel()
+			<-b.ended
+		}
+		r.collect(b)
+	}
+}
+
+// buyLast lets one more client buy, when all faults have ended.
+func (r *run) buyLast(ctx context.Context) (last history.Op, err error) {
+	switch r.subject.begins() {
+	case chaos.Awaits:
+		last.Outcome, err = r.openLatch(ctx)
+		r.awaitAnswers(ctx)
+		return last, err
+	case chaos.Locks:
+		return r.lastByHand(ctx)
+	}
+	for began := time.Now(); ; {
+		last = r.bed.buy(ctx, 1, r.subject, url.Values{"wait": {grantBound.String()}})
+		last.Client = chaos.Clients + 1
+		r.ops = append(r.ops, last)
+		// A connection that a fault has broken may fail once more. Then nothing was sold.
+		again := last.Reason == string(api.Unavailable) && time.Since(began) < grantBound
+		if !again || sleep(ctx, 100*time.Millisecond) != nil {
+			return last, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package experiment
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/history"
+)
+
+const (
+	// settled is how long a request takes no step before the next move: it waits for the lock, or for a fault to end. It has
+	// stopped or ended long before, if it can.
+	settled = 400 * time.Millisecond
+	// patience replaces settled for a request that nothing can keep waiting, but a busy machine.
+	patience = 10 * time.Second
+)
+
+func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
+
+// sell lets a client begin a sale, and waits until the request has settled.
+func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
+	r.collect(b)
+	if len(r.runs) == 1 && b.client == chaos.Replica(b.client) { // a request in the same process may have stopped
+		if err := r.bed.replica(b.on).ResumeAll(ctx); err != nil { // an earlier request has not reached its step
+			return err
+		}
+	}
+	if m.At != "" {
+		if err := r.bed.stop(ctx, b.on, r.subject, string(m.At)); err != nil {
+			return err
+		}
+	}
+	params := wait(r.lasts(m.For, grantBound))
+	if m.Try {
+		params = wait(0)
+	}
+	if m.Nested {
+		params.Set("nested", "true")
+	}
+	if m.Works != (chaos.Amount{}) {
+		params.Set("hold", r.lasts(m.Works, 0).String())
+	}
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.owner, b.cancel, b.ended = "", cancel, make(chan struct{})
+	go func(ended chan struct{}) {
+		defer close(ended)
+		defer cancel()
+		b.op = r.bed.buy(asking, b.on, r.subject, params)
+		b.op.Client = b.client + 1
+	}(b.ended)
+	return r.settle(ctx, b)
+}
+
+// collect keeps the answer of a request that has ended.
+func (r *run) collect(b *buyer) {
+	if b.ended != nil && isClosed(b.ended) && b.hand == nil {
+		r.ops = append(r.ops, b.op)
+		b.ended = nil
+	}
+}
+
+func (r *run) resume(ctx context.Context, b *buyer, at api.Step) error {
+	if at != "" {
+		if err := r.bed.stop(ctx, b.on, r.subject, string(at)); err != nil {
+			return err
+		}
+	}
+	b.stopped = ""
+	if err := r.bed.replica(b.on).Resume(ctx, b.owner); err != nil {
+		return err
+	}
+	return r.settle(ctx, b)
+}
+
+// end waits until the request has its answer, or has stopped at a step.
+func (r *run) end(ctx context.Context, b *buyer) error {
+	for began := time.Now(); b.running() && b.stopped == ""; {
+		if _, err := r.find(ctx, b, began); err != nil {
+			return err
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until the request has stopped or ended, or takes no step any more.
+func (r *run) settle(ctx context.Context, b *buyer) error {
+	began, steps, last := time.Now(), 0, time.Now()
+	for time.Since(last) < r.limit(b) {
+		now, err := r.find(ctx, b, began)
+		if err != nil {
+			return err
+		}
+		if b.stopped != "" || !b.running() {
+			return nil
+		}
+		if now > steps {
+			steps, last = now, time.Now()
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limit returns for how long a request may take no step until it is taken for one that waits. Alone, and without a fault, it
+// cannot wait for anything.
+func (r *run) limit(b *buyer) time.Duration {
+	if b.owner != "" && r.phase(b) == chaos.Wait {
+		return settled
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool { return other != b && (other.running() || other.stopped != "") })
+	if others || len(r.injected) > 0 {
+		return settled
+	}
+	return patience
+}
+
+// find looks for the request at its failpoint, and returns the number of its steps. The list of stopped requests is one that
+// was asked for after since.
+func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, err error) {
+	ended := !b.running() // before the recording is read
+	mine := slices.DeleteFunc(r.bed.rec.eventsOf(r.subject.key()), func(e history.Event) bool {
+		return e.Replica != name(b.on) || r.seen[e.Owner] && e.Owner != b.owner
+	})
+	if len(mine) > 0 {
+		b.owner = mine[0].Owner
+		r.seen[b.owner] = true
+	}
+	if ended {
+		return len(mine), nil
+	}
+	paused, err := r.paused(ctx, b.on, since)
+	own := func(p api.Paused) bool {
+		return p.Key == r.subject.key() && (p.Owner == b.owner || !r.seen[p.Owner])
+	}
+	if i := slices.IndexFunc(paused, own); i >= 0 {
+		b.owner, b.stopped = paused[i].Owner, paused[i].Step
+		if b.first == "" {
+			b.first = b.owner
+		}
+		r.seen[b.owner] = true
+		r.delayed[b.owner] = r.delayed[b.owner] || chaos.PhaseAfter(b.stopped) == chaos.Wait
+	}
+	return len(mine), err
+}
+
+// paused returns the requests that are stopped on a replica. All strategies share a list for a moment: else each of them
+// would ask for it, all the time.
+func (p *player) paused(ctx context.Context, on int, since time.Time) ([]api.Paused, error) {
+	const fresh = 10 * time.Millisecond
+	l := &p.looks[on]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.began) < fresh && l.began.After(since) {
+		return l.list, nil
+	}
+	began := time.Now()
+	list, err := p.bed.replica(on).Paused(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.began, l.list = began, list
+	return list, nil
+}
+
+// phase returns where a client's request is.
+func (r *run) phase(b *buyer) chaos.Phase {
+	if r.subject.primitive != nil {
+		return b.handPhase()
+	}
+	if b.stopped != "" { // the recording may lag behind
+		return chaos.PhaseAfter(b.stopped)
+	}
+	if !b.running() {
+		return chaos.NoPhase
+	}
+	last := api.Step("")
+	for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
+		if e.Owner == b.owner && e.Replica == name(b.on) {
+			last = api.Step(e.Step)
+		}
+	}
+	return chaos.PhaseAfter(last)
+}

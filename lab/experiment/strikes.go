@@ -1,0 +1,301 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"oversell/lab/chaos"
+	"oversell/lab/check"
+	"oversell/lab/fault"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// struck is a fault that was injected.
+type struck struct {
+	chaos.Move
+	fault fault.Fault
+	heal  fault.Heal
+	span  int // its index in spans
+
+	landed bool
+	missed error         // why it has not landed yet
+	lost   bool          // the process has died whose command was held back: it never sent it
+	phases []chaos.Phase // of the requests that it struck
+}
+
+// strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
+func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
+	on := p.on[m.Client]
+	if p.gone[on] && !m.Do.OnServer() || p.index(m.Do, m.Client) >= 0 || m.Do.OnLink() && !p.linksFree(m.Client) {
+		return false, nil
+	}
+	if m.Do.OnServer() && p.failedOver() || m.Do == chaos.FailsOver && !p.allLinksFree() {
+		return false, nil
+	}
+	f, ok := p.faultOf(m)
+	if !ok {
+		return false, nil
+	}
+	p.touched[m.Client] = p.touched[m.Client] || m.Do == chaos.Holds || m.Do == chaos.HoldsRow || m.Do == chaos.Loses
+	count := p.coverage[m.Do]
+	count.Injected++
+	p.coverage[m.Do] = count
+	s := &struck{Move: m, fault: f, span: len(p.spans), phases: p.phases(m)}
+	p.spans = append(p.spans, history.Span{What: f.Name, Who: f.Target, From: p.bed.since()})
+	if s.heal, err = f.Inject(ctx); err != nil {
+		return true, fmt.Errorf("%s: %w", m, err)
+	}
+	if m.Do == chaos.Freezes || m.Do == chaos.Dies {
+		p.gone[on] = true
+	}
+	if m.Do == chaos.Dies {
+		for _, r := range p.runs {
+			r.clients[m.Client].stopped = ""
+		}
+		for _, held := range p.lasting {
+			held.lost = held.lost || held.Do.OnLink() && held.Client == m.Client
+		}
+	}
+	p.lasting, p.injected = append(p.lasting, s), append(p.injected, s)
+	if m.Do == chaos.Starves || m.Do == chaos.Stalls {
+		err = sleep(ctx, Lease/2)
+	}
+	if !m.Do.Lasts() && m.Do != chaos.Loses {
+		err = errors.Join(err, p.endFault(ctx, s))
+	}
+	return true, err
+}
+
+// failedOver reports whether the links lead to the replica of Redis.
+func (p *player) failedOver() bool { return p.index(chaos.FailsOver, 0) >= 0 }
+
+// linksFree reports whether the links of a client have no fault. A link has one at a time.
+func (p *player) linksFree(client int) bool {
+	return !p.failedOver() && !p.touched[client] && !slices.ContainsFunc(p.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
+}
+
+func (p *player) allLinksFree() bool {
+	for client := range p.on {
+		if !p.linksFree(client) {
+			return false
+		}
+	}
+	return true
+}
+
+// index returns the index of a fault that lasts, or -1.
+func (p *player) index(v chaos.Verb, client int) int {
+	return slices.IndexFunc(p.lasting, func(s *struck) bool { return s.Do == v && s.Client == client })
+}
+
+// heal heals the fault that a move names, if it lasts.
+func (p *player) heal(ctx context.Context, m chaos.Move) (done bool, err error) {
+	i := p.index(m.Of, m.Client)
+	if i < 0 {
+		return false, nil
+	}
+	err = p.endFault(ctx, p.lasting[i])
+	for _, r := range p.runs {
+		if b := r.clients[m.Client]; err == nil && b.running() && !p.gone[b.on] && b.stopped == "" {
+			err = r.settle(ctx, b)
+		}
+	}
+	return true, err
+}
+
+// phases returns the phases of the requests that a fault strikes now.
+func (p *player) phases(m chaos.Move) (all []chaos.Phase) {
+	for _, r := range p.runs {
+		for i, b := range r.clients {
+			if i == m.Client || m.Do.OnServer() {
+				all = append(all, r.phase(b))
+			}
+		}
+	}
+	return all
+}
+
+func (p *player) observeAll(ctx context.Context) {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	for _, s := range p.lasting {
+		p.observe(ctx, s)
+	}
+}
+
+// observe counts a fault that has landed. One of links lands at a message, which comes later than the fault.
+func (p *player) observe(ctx context.Context, s *struck) {
+	if s.landed {
+		return
+	}
+	if s.missed = s.fault.Landed(ctx); s.missed != nil {
+		return
+	}
+	s.landed = true
+	if s.Do.OnLink() {
+		s.phases = p.phases(s.Move)
+	}
+	count := p.coverage[s.Do]
+	count.Landed++
+	for _, phase := range s.phases {
+		count.In[phase]++
+	}
+	p.coverage[s.Do] = count
+}
+
+// endFault ends a fault.
+func (p *player) endFault(ctx context.Context, s *struck) error {
+	p.observe(ctx, s)
+	p.lasting = slices.DeleteFunc(p.lasting, func(other *struck) bool { return other == s })
+	span := &p.spans[s.span]
+	span.To = p.bed.since()
+	held := slices.ContainsFunc(s.phases, func(at chaos.Phase) bool { return at == chaos.Critical || at == chaos.Write })
+	if s.landed && held && p.runs[0].subject.Card.Renews && span.To-span.From > Lease/3 {
+		count := p.coverage[s.Do]
+		count.Renewal++
+		p.coverage[s.Do] = count
+	}
+	if i := slices.IndexFunc(p.lasting, func(other *struck) bool { return other.Do.OnLink() && other.Client == s.Client }); s.Do == chaos.Dies && i >= 0 {
+		if err := p.endFault(ctx, p.lasting[i]); err != nil { // a process that is cut off would never be ready
+			return err
+		}
+	}
+	heal := s.heal
+	if s.lost {
+		heal = restore(p.links(name(p.on[s.Client]), s.Do))
+	}
+	if err := heal(ctx); err != nil {
+		return fmt.Errorf("heal %s: %w", s.Move, err)
+	}
+	if s.Do == chaos.Freezes || s.Do == chaos.Dies {
+		delete(p.gone, p.on[s.Client])
+	}
+	return nil
+}
+
+// faultOf returns the fault of a move. ok is false if it cannot strike these strategies.
+func (p *player) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
+	on := name(p.on[m.Client])
+	if m.Do == chaos.FailsOver {
+		return fault.Failover(p.bed.Rig), true
+	}
+	if m.Do.OnServer() && m.Do != chaos.Deletes {
+		var all []fault.Fault
+		for _, servers := range p.servers() {
+			if m.Nth > len(servers) {
+				continue
+			}
+			server := servers[max(0, m.Nth-1)]
+			all = append(all, map[chaos.Verb]fault.Fault{
+				chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Stalls: fault.Stop(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
+			}[m.Do])
+		}
+		return allOf(all)
+	}
+	switch m.Do {
+	case chaos.Deletes:
+		var all []fault.Fault
+		for _, service := range p.services() {
+			all = append(all, fault.DeleteLocks(p.bed.Rig, service))
+		}
+		return allOf(all)
+	case chaos.Freezes, chaos.Starves, chaos.Dies:
+		server, err := p.bed.Rig.Server(on)
+		if err != nil {
+			return f, false
+		}
+		if m.Do != chaos.Dies {
+			return fault.Stop(server), true
+		}
+		f = fault.Kill(server)
+		f.Name = "killed" // package check ends the holds of a replica at a span with this word
+		return f, true
+	}
+	links := p.links(on, m.Do)
+	switch {
+	case len(links) == 0:
+		return f, false
+	case m.Do == chaos.HoldsRow:
+		f = fault.HoldCommand(rig.StockTable, m.Nth, links...)
+		f.Name = check.StatementHeld
+		return f, true
+	case m.Do == chaos.Holds && slices.Equal(p.services(), []string{"etcd"}): // each command goes to another member
+		return fault.HoldCommand(p.text(), m.Nth, links...), true
+	}
+	var all []fault.Fault
+	for _, link := range links {
+		all = append(all, p.onLink(m, link))
+	}
+	return allOf(all)
+}
+
+func allOf(all []fault.Fault) (f fault.Fault, ok bool) {
+	if len(all) == 0 {
+		return f, false
+	}
+	return fault.Together(all...), true
+}
+
+// services returns the kinds of servers that have the locks, each once.
+func (p *player) services() (all []string) {
+	for _, r := range p.runs {
+		all = append(all, r.subject.Card.lockService())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// servers returns the servers of the locks, for each kind in their order.
+func (p *player) servers() (all [][]*rig.Server) {
+	kinds := map[string][]*rig.Server{}
+	for _, r := range p.runs {
+		kind := r.subject.Card.lockService()
+		if servers := p.bed.lockServers(r.subject.Card); len(servers) > len(kinds[kind]) {
+			kinds[kind] = servers
+		}
+	}
+	for _, kind := range p.services() {
+		all = append(all, kinds[kind])
+	}
+	return all
+}
+
+// links returns the links of a replica that a fault strikes: to the servers of the locks, or to the database.
+func (p *player) links(on string, v chaos.Verb) []*rig.Link {
+	ofLock := slices.Concat(p.servers()...)
+	return slices.DeleteFunc(p.bed.Rig.Links(), func(l *rig.Link) bool {
+		struck := slices.ContainsFunc(ofLock, func(s *rig.Server) bool { return s.Name() == l.To() })
+		if v == chaos.HoldsRow {
+			struck = service(l.To()) == "mysql"
+		}
+		return l.From() != on || !struck
+	})
+}
+
+// text returns what the commands to the lock contain. A program on trial may send any names, and nothing else runs on
+// its replica.
+func (p *player) text() string {
+	if s := p.runs[0].subject; !s.Card.onTrial() {
+		return s.lockName()
+	}
+	return ""
+}
+
+func (p *player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
+	switch m.Do {
+	case chaos.Cut:
+		return fault.Cut(l)
+	case chaos.Slow:
+		return fault.Delay(l, 500*time.Millisecond)
+	case chaos.Holds:
+		return fault.HoldCommand(p.text(), m.Nth, l)
+	case chaos.Loses:
+		return fault.LostAnswer(l, p.text(), m.Nth)
+	default:
+		return fault.Disconnect(l)
+	}
+}
