@@ -17,6 +17,8 @@ const (
 	Sells   Verb = "sells"   // a sale begins, and stops at the step At if it reaches it
 	Resumes Verb = "resumes" // the stopped request goes on, and may stop again, at At
 	Ends    Verb = "ends"    // the request gets its answer, or stops: the next move waits for that
+	Stops   Verb = "stops"   // the same, of a request that is to stop at a step
+	Reads   Verb = "reads"   // the client asks for more pieces than there are
 	Cancels Verb = "cancels" // the client closes its connection
 	Passes  Verb = "passes"  // time passes: more than a lease, or For
 	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
@@ -42,7 +44,19 @@ const (
 	Stalls     Verb = "stalls"     // it answers nothing for half a lease, as with a slow disk
 	Jumps      Verb = "jumps"      // the clock of the Nth server jumps ahead by an hour
 	FailsOver  Verb = "fails-over" // a replica of Redis takes over, without what was written since the plan began
-	Heals      Verb = "heals"      // the fault Of of this client or server ends
+	// No random plan has the following ones.
+	LosesPower   Verb = "loses-power"   // its machine dies: all its links are silent, and its process is killed
+	Boots        Verb = "is-restarted"  // its process is killed, and started again
+	Refused      Verb = "refused"       // servers of the lock reset its connections, old and new
+	LosesRenewal Verb = "loses-renewal" // the answer to its next renewal is lost
+	LosesSession Verb = "loses-session" // its place in the queue, with its session or its lease, ends
+	Lags         Verb = "lags"          // the replica of Redis gets no more writes
+	RowLags      Verb = "row-lags"      // a stock in Redis does not reach the row
+	MinorityDies Verb = "minority-dies" // as many servers of the lock die as leave a majority, and the leader is one of them
+	MajorityDies Verb = "majority-dies" // one more
+	ClocksJump   Verb = "clocks-jump"   // the clocks of all its servers jump ahead by an hour
+
+	Heals Verb = "heals" // the fault Of of this client or server ends
 )
 
 // Faults returns the verbs of faults, in the order of tables.
@@ -50,19 +64,24 @@ func Faults() []Verb {
 	return []Verb{Freezes, Starves, Dies, Cut, Slow, Holds, HoldsRow, Loses, Disconnect, Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver}
 }
 
+// IsFault reports whether a move injects a fault.
+func (v Verb) IsFault() bool {
+	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
+}
+
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
 func (v Verb) OnServer() bool {
-	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver}, v)
+	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // OnLink reports whether a fault strikes the links from a client to the servers of the lock, or to the database.
 func (v Verb) OnLink() bool {
-	return slices.Contains([]Verb{Cut, Slow, Holds, HoldsRow, Loses, Disconnect}, v)
+	return slices.Contains([]Verb{Cut, Slow, Holds, HoldsRow, Loses, Disconnect, LosesPower, Refused, LosesRenewal}, v)
 }
 
 // Lasts reports whether a fault stays until it is healed.
 func (v Verb) Lasts() bool {
-	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver}, v)
+	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver, LosesPower, Refused, Lags, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // Amount is a time, in leases or in seconds. The zero Amount is none.
@@ -82,17 +101,21 @@ func (a Amount) String() string {
 
 // Move is one move of a plan.
 type Move struct {
-	Do     Verb
-	Client int      // 0 is A; of a move that no client makes, it is 0 too
-	At     api.Step // where the request stops; empty means nowhere
-	Nth    int      // of a command or a server, from 1
-	Many   bool     // it locks for writing, or takes two permits
-	Leased bool     // it locks for a lease, which nothing renews
-	Of     Verb     // the fault that Heals heals
-	Try    bool     // the sale does not wait for the lock
-	Nested bool     // it acquires the lock a second time
-	For    Amount   // how long the sale waits for the lock; of Passes, the time that passes
-	Works  Amount   // how long the sale works while it holds the lock
+	Do        Verb
+	Client    int      // 0 is A; of a move that no client makes, it is 0 too
+	At        api.Step // where the request stops; empty means nowhere
+	Nth       int      // of a command or a server, from 1
+	Many      bool     // it locks for writing, or takes two permits
+	Leased    bool     // it locks for a lease, which nothing renews
+	Of        Verb     // the fault that Heals heals
+	Try       bool     // the sale does not wait for the lock
+	Nested    bool     // it acquires the lock a second time
+	For       Amount   // how long the sale waits for the lock; of Passes, the time that passes
+	Early     bool     // the sale waits until shortly before the end of a lease that nothing renews
+	IfRenews  bool     // the time passes for locks whose leases are renewed
+	Names     string   // the two locks of a sale that takes several, in its order, such as "a then b"
+	Low, High int      // the servers of the lock that a fault of a link concerns; 0 means all
+	Works     Amount   // how long the sale works while it holds the lock
 }
 
 // Plan is a list of moves. At its end, all faults are healed, all requests go on, and one more client must buy.
@@ -112,6 +135,11 @@ func Replica(client int) int { return client % guest }
 // Name returns the letter of a client.
 func Name(client int) string { return letters[client : client+1] }
 
+// strikes reports whether a move injects a fault, or heals one.
+func (m Move) strikes() bool {
+	return m.Do == Heals || m.Do.IsFault()
+}
+
 // byNobody reports whether no client makes the move.
 func (m Move) byNobody() bool {
 	return m.Do.OnServer() || m.Do == Passes || m.Do == Heals && m.Of.OnServer()
@@ -120,9 +148,10 @@ func (m Move) byNobody() bool {
 // String returns the move as Parse reads it, such as "A sells at read".
 func (m Move) String() string {
 	var words []string
-	switch p := phraseOf(m.Do, m.Of); {
+	p := phraseOf(m.Do, m.Of)
+	switch {
 	case m.Do == Passes && m.For != Amount{}:
-		return m.For.String() + " pass"
+		words = []string{m.For.String(), "pass"}
 	case m.byNobody() && p.numbered:
 		words = []string{"server", strconv.Itoa(max(1, m.Nth)), p.words}
 	case m.byNobody():
@@ -132,12 +161,18 @@ func (m Move) String() string {
 	default:
 		words = []string{Name(m.Client), p.words}
 	}
+	if m.Low > 0 {
+		words = append(words, p.from, fmt.Sprintf("servers %d-%d", m.Low, m.High))
+	}
+	if m.Names != "" {
+		words = append(words, m.Names)
+	}
 	for _, o := range options() {
 		if *o.of(&m) {
 			words = append(words, o.word)
 		}
 	}
-	if m.For != (Amount{}) {
+	if m.For != (Amount{}) && m.Do != Passes {
 		words = append(words, "for", m.For.String())
 	}
 	if m.Works != (Amount{}) {
@@ -176,6 +211,8 @@ func options() []option {
 		{"nested", func(m *Move) *bool { return &m.Nested }, []Verb{Sells}},
 		{"many", func(m *Move) *bool { return &m.Many }, []Verb{Locks}},
 		{"leased", func(m *Move) *bool { return &m.Leased }, []Verb{Locks}},
+		{"briefly", func(m *Move) *bool { return &m.Early }, []Verb{Sells}},
+		{"if renewed", func(m *Move) *bool { return &m.IfRenews }, []Verb{Passes}},
 	}
 }
 
@@ -183,27 +220,34 @@ func options() []option {
 type phrase struct {
 	do, of   Verb
 	words    string
-	numbered bool // it has the number of a server before it, or of a command after it
+	numbered bool   // it has the number of a server before it, or of a command after it
+	from     string // the word before the servers of a fault of a link; empty if it concerns all
 }
 
 func phrases() []phrase {
 	return []phrase{
-		{Sells, "", "sells", false}, {Resumes, "", "resumes", false}, {Ends, "", "ends", false}, {Cancels, "", "cancels", false},
-		{Locks, "", "locks", false}, {Unlocks, "", "unlocks", false}, {Awaits, "", "awaits", false}, {Counts, "", "counts", false},
-		{Freezes, "", "freezes", false}, {Heals, Freezes, "thaws", false},
-		{Starves, "", "starves", false},
-		{Dies, "", "dies", false}, {Heals, Dies, "starts", false},
-		{Cut, "", "is cut off", false}, {Heals, Cut, "reconnects", false},
-		{Slow, "", "slows", false}, {Heals, Slow, "speeds up", false},
-		{HoldsRow, "", "holds row", true}, {Heals, HoldsRow, "delivers row", false},
-		{Holds, "", "holds", true}, {Heals, Holds, "delivers", false},
-		{Loses, "", "loses", true},
-		{Disconnect, "", "disconnects", false},
-		{Passes, "", "a lease passes", false},
-		{Deletes, "", "locks deleted", false},
-		{Crashes, "", "crashes", true}, {Restarts, "", "restarts", true}, {Stalls, "", "stalls", true},
-		{Jumps, "", "jumps", true}, {Heals, Jumps, "clocks agree", false},
-		{FailsOver, "", "redis fails over", false}, {Heals, FailsOver, "redis fails back", false},
+		{Sells, "", "sells", false, ""}, {Resumes, "", "resumes", false, ""}, {Ends, "", "ends", false, ""}, {Stops, "", "stops", false, ""}, {Reads, "", "reads", false, ""}, {Cancels, "", "cancels", false, ""},
+		{Locks, "", "locks", false, ""}, {Unlocks, "", "unlocks", false, ""}, {Awaits, "", "awaits", false, ""}, {Counts, "", "counts", false, ""},
+		{Freezes, "", "freezes", false, ""}, {Heals, Freezes, "thaws", false, ""},
+		{Starves, "", "starves", false, ""},
+		{Dies, "", "dies", false, ""}, {Heals, Dies, "starts", false, ""},
+		{Cut, "", "is cut off", false, "from"}, {Heals, Cut, "reconnects", false, ""},
+		{Slow, "", "slows", false, ""}, {Heals, Slow, "speeds up", false, ""},
+		{HoldsRow, "", "holds row", true, ""}, {Heals, HoldsRow, "delivers row", false, ""},
+		{Holds, "", "holds", true, ""}, {Heals, Holds, "delivers", false, ""},
+		{Loses, "", "loses", true, ""},
+		{Disconnect, "", "disconnects", false, ""},
+		{Passes, "", "a lease passes", false, ""},
+		{Deletes, "", "locks deleted", false, ""},
+		{Crashes, "", "crashes", true, ""}, {Restarts, "", "restarts", true, ""}, {Stalls, "", "stalls", true, ""},
+		{Jumps, "", "jumps", true, ""}, {Heals, Jumps, "clocks agree", false, ""},
+		{LosesPower, "", "loses power", false, ""}, {Boots, "", "is restarted", false, ""},
+		{Refused, "", "is refused", false, "by"}, {Heals, Refused, "is served", false, ""},
+		{LosesRenewal, "", "loses a renewal", false, ""}, {LosesSession, "", "loses its session", false, ""},
+		{Lags, "", "replication stops", false, ""}, {RowLags, "", "writing behind stops", false, ""},
+		{MinorityDies, "", "a minority dies", false, ""}, {MajorityDies, "", "a majority dies", false, ""},
+		{ClocksJump, "", "all clocks jump", false, ""},
+		{FailsOver, "", "redis fails over", false, ""}, {Heals, FailsOver, "redis fails back", false, ""},
 	}
 }
 
@@ -229,11 +273,14 @@ func parseMove(words []string) (m Move, err error) {
 	if len(words) == 0 {
 		return m, fmt.Errorf("it is empty; write a client from A to %s and what it does, such as A sells", Name(guest))
 	}
-	if last := words[len(words)-1]; last == "pass" || last == "passes" && words[0] != "a" {
+	if i := slices.Index(words, "pass"); i >= 0 {
 		m.Do = Passes
-		rest, err := amount(&m.For, words[:len(words)-1])
+		rest, err := amount(&m.For, words[:i])
 		if err == nil && len(rest) > 0 {
-			err = fmt.Errorf("there is no %q before %s", rest[0], last)
+			err = fmt.Errorf("the word %q is not known before pass", rest[0])
+		}
+		if err == nil {
+			err = m.modify(words[i+1:], false)
 		}
 		return m, err
 	}
@@ -250,7 +297,7 @@ func parseMove(words []string) (m Move, err error) {
 		return m, fmt.Errorf("there is no client %s: the clients are A, B and C, each on a replica of its own, and D in the process of A", words[0])
 	}
 	var possible []string
-	found := phrase{}
+	found, taken := phrase{}, 0
 	for _, p := range phrases() {
 		subject := Move{Do: p.do, Of: p.of}
 		if subject.byNobody() == byClient || !byClient && p.numbered != (number > 0) {
@@ -258,10 +305,11 @@ func parseMove(words []string) (m Move, err error) {
 		}
 		possible = append(possible, p.words)
 		said := strings.Fields(p.words)
-		if found.do == "" && len(words) >= len(said) && slices.Equal(words[:len(said)], said) {
-			found, words = p, words[len(said):]
+		if len(said) > taken && len(words) >= len(said) && slices.Equal(words[:len(said)], said) { // loses power, not loses
+			found, taken = p, len(said)
 		}
 	}
+	words = words[taken:]
 	if found.do == "" {
 		return m, noSuchMove(words, possible, byClient, number)
 	}
@@ -269,7 +317,7 @@ func parseMove(words []string) (m Move, err error) {
 	if err = m.modify(words, found.numbered && byClient); err != nil {
 		return m, err
 	}
-	if m.Client == guest && (m.At != "" || m.Do == Heals || slices.Contains(Faults(), m.Do)) {
+	if m.Client == guest && (m.At != "" || m.strikes()) {
 		return m, fmt.Errorf("%s shares the process of %s: it stops at no step, and no fault strikes it alone", Name(guest), Name(Replica(guest)))
 	}
 	return m, nil
@@ -298,13 +346,23 @@ func (m *Move) modify(words []string, numbered bool) (err error) {
 		}
 	}
 	for len(words) > 0 {
-		word := words[0]
+		rest, word := words, words[0]
 		words = words[1:]
 		sale := m.Do == Sells
-		i := slices.IndexFunc(options(), func(o option) bool { return o.word == word && slices.Contains(o.to, m.Do) })
+		i := slices.IndexFunc(options(), func(o option) bool {
+			return strings.HasPrefix(strings.Join(rest, " ")+" ", o.word+" ") && slices.Contains(o.to, m.Do)
+		})
 		switch {
 		case i >= 0:
 			*options()[i].of(m) = true
+			words = rest[len(strings.Fields(options()[i].word)):]
+		case word != "" && word == phraseOf(m.Do, m.Of).from && len(words) > 1 && words[0] == "servers":
+			if n, err := fmt.Sscanf(words[1], "%d-%d", &m.Low, &m.High); n != 2 || err != nil || m.Low < 1 || m.High < m.Low {
+				return fmt.Errorf("%q must be numbers of servers, such as 1-3", words[1])
+			}
+			words = words[2:]
+		case sale && len(words) > 1 && words[0] == "then":
+			m.Names, words = word+" then "+words[1], words[2:]
 		case word == "at" && len(words) > 0 && (sale || m.Do == Resumes):
 			m.At, words = api.Step(words[0]), words[1:]
 		case word == "for" && sale:
@@ -329,7 +387,10 @@ func (m *Move) modifiers() (all []string) {
 		}
 	}
 	if m.Do == Sells {
-		all = append(all, "for 0.5 s", "working 2 leases")
+		all = append(all, "for 0.5 s", "working 2 leases", "a then b")
+	}
+	if from := phraseOf(m.Do, m.Of).from; from != "" {
+		all = append(all, from+" servers 1-3")
 	}
 	if m.Do == Sells || m.Do == Resumes {
 		all = append(all, "at STEP")

@@ -28,9 +28,9 @@ func TestKnownPlans(t *testing.T) {
 		{"redis", latePause, true, api.Safe, "", ""},
 		{"redis", "A sells at writing, redis fails over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
 		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
-		{"db-row", "B sells, B disconnects, server 1 restarts", false, api.Safe, "", ""},                             // the next request of B may fail once
-		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                 // waits for grantBound
-		{"redis", "A sells at read, A is cut off, A dies, B sells", false, api.Safe, "", ""},                        // A starts again when it is connected
+		{"db-row", "B sells, B disconnects, server 1 restarts", false, api.Safe, "", ""},                      // the next request of B may fail once
+		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                  // waits for grantBound
+		{"redis", "A sells at read, A is cut off, A dies, B sells", false, api.Safe, "", ""},                  // A starts again when it is connected
 		{"redis", "A sells at granted, B sells, C resumes, A reconnects, A resumes", false, api.Safe, "", ""}, // two moves are impossible
 	}
 	bed := open(t)
@@ -259,9 +259,9 @@ func TestKnownHazard(t *testing.T) {
 		{"A sells at read, A starves, B sells", lost, "", Protects},
 		{"A sells at writing, A is cut off, a lease passes, B sells", lost, "pause", Breaks},
 		{"A sells at read, locks deleted, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
-		{"A sells at granted, A dies", stuck, "crash", Protects},                 // the lease must free the lock
+		{"A sells at granted, A dies", stuck, "crash", Protects},                       // the lease must free the lock
 		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
-		{"A sells at granted, A dies", atLast, "crash", Protects},            // the lease freed it, but much too late
+		{"A sells at granted, A dies", atLast, "crash", Protects},                   // the lease freed it, but much too late
 		{"server 1 jumps, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
 	} {
 		p, err := chaos.Parse(tt.plan)

@@ -32,6 +32,12 @@ type Experiment struct {
 	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
+	// Plans are carried out as the plan language says; of several, the seed chooses one. A is the holder, and B, or D, the
+	// contender. Reads lets a replica read the product before: it confirms its lock at its first sale after a reset, so a
+	// holder that stops before it has read the row would learn of every lost lock.
+	Plans []string
+	// OnRow replaces them for a lock on the server of the row, whose links a sale needs.
+	OnRow string
 	// lease is that of the locks in Lab. 0 means Lease.
 	lease time.Duration
 

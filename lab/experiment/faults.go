@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"oversell/api"
+	"oversell/lab/backend"
 	"oversell/lab/fault"
 	"oversell/lab/rig"
 )
@@ -64,14 +65,14 @@ func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal faul
 		return noHeal, nil
 	}
 	if heal, err = fault.Together(faults...).Inject(ctx); err == nil {
-		r.span.What, r.span.Who = together(faults)
+		r.span.What, r.span.Who = nameOf(faults)
 	}
 	return heal, err
 }
 
-// together returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".
+// nameOf returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".
 // Of more than three servers, it leaves out the numbers.
-func together(faults []fault.Fault) (what, who string) {
+func nameOf(faults []fault.Fault) (what, who string) {
 	var servers, targets []string
 	kind := faults[0].Name[:strings.LastIndex(faults[0].Name, " ")+1]
 	for _, one := range faults {
@@ -136,4 +137,26 @@ func leasesEnd(ctx context.Context, r *round) error {
 		return nil
 	}
 	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
+}
+
+// inServer selects locks that are kept in a server, where an operator finds them.
+func inServer(c Card) bool { return c.Locker && c.Scope != api.ScopeProcess }
+
+// clearLockTables deletes the rows of other runs. Later rows show that the lock is kept in a table.
+func clearLockTables(ctx context.Context, r *round) error {
+	at := r.bed.Rig.Addresses()
+	_, err := backend.DeleteMySQLLocks(ctx, at.MySQL)
+	if err == nil && at.Postgres != "" {
+		_, err = backend.DeletePostgresRows(ctx, at.Postgres)
+	}
+	return err
+}
+
+// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
+func (bed *Testbed) cutReplication() (*rig.Link, error) {
+	link, err := bed.Rig.Link("redis-1-replica", "redis-1")
+	if err == nil {
+		err = link.Cut()
+	}
+	return link, err
 }

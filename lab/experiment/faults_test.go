@@ -24,7 +24,7 @@ func TestTogether(t *testing.T) {
 			target, more, _ := strings.Cut(after, " ")
 			all, rest = append(all, fault.Fault{Name: name, Target: target}), more
 		}
-		if what, who := together(all); what+"@"+who != want {
+		if what, who := nameOf(all); what+"@"+who != want {
 			t.Errorf("%s: %s@%s, want %s", faults, what, who, want)
 		}
 	}

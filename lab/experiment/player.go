@@ -12,6 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig"
 )
@@ -28,10 +29,14 @@ type player struct {
 	injected []*struck // in their order
 	spans    []history.Span
 	coverage chaos.Coverage
-	lagging  *rig.Link     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
-	healed   time.Duration // since the start of the recording, when all faults had ended
-	looks    [3]look       // at the requests that are stopped on each replica
-	changing sync.Mutex    // protects lasting, coverage and what has landed
+	lagging  *rig.Link                     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	behind   fault.Heal                    // after RowLags, of the links on which a stock in Redis reaches the row
+	began    time.Duration                 // since the start of the recording: results leave out earlier steps
+	struckAt time.Duration                 // when the first fault had been injected; 0 without one
+	stepOf   func(Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
+	healed   time.Duration                 // since the start of the recording, when all faults had ended
+	looks    [3]look                       // at the requests that are stopped on each replica
+	changing sync.Mutex                    // protects lasting, coverage and what has landed
 }
 
 // run is one strategy in a plan that is carried out.
@@ -51,7 +56,9 @@ type buyer struct {
 	on      int      // the number of its replica
 	owner   string   // of its request, as soon as the request has taken a step
 	stopped api.Step // at which its request has stopped, or ""
-	first   string   // the owner of its first request that has stopped
+	first   string   // the owner of its first request
+	works   bool     // its request works for a while
+	halted  bool     // a request of it has stopped at a step
 	cancel  context.CancelFunc
 	ended   chan struct{} // nil before its first request
 	op      history.Op
@@ -67,7 +74,7 @@ type look struct {
 
 // player returns a player for strategies that have their products. The nth client sends its requests to the replica on[n].
 func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
-	p := &player{bed: bed, on: on, gone: map[int]bool{}, coverage: chaos.Coverage{}}
+	p := &player{bed: bed, on: on, gone: map[int]bool{}, behind: noHeal, coverage: chaos.Coverage{}}
 	for _, s := range subjects {
 		r := &run{player: p, subject: s, seen: map[string]bool{}, delayed: map[string]bool{}}
 		for i := range r.clients {
@@ -113,7 +120,7 @@ func (p *player) play(ctx context.Context, plan chaos.Plan) (possible chaos.Plan
 
 // isRequest reports whether a move is one of a client's request, and strikes nobody else.
 func isRequest(v chaos.Verb) bool {
-	return slices.Contains([]chaos.Verb{chaos.Sells, chaos.Resumes, chaos.Ends, chaos.Cancels, chaos.Locks, chaos.Unlocks, chaos.Awaits, chaos.Counts}, v)
+	return slices.Contains([]chaos.Verb{chaos.Sells, chaos.Resumes, chaos.Ends, chaos.Stops, chaos.Reads, chaos.Cancels, chaos.Locks, chaos.Unlocks, chaos.Awaits, chaos.Counts}, v)
 }
 
 // requests carries out moves of requests, for each strategy in their order.
@@ -147,7 +154,17 @@ func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 	defer p.observeAll(ctx)
 	switch m.Do {
 	case chaos.Passes:
+		if m.IfRenews && !p.runs[0].subject.Card.Renews { // see together
+			return false, nil
+		}
 		return true, sleep(ctx, p.lasts(m.For, 4*Lease/3))
+	case chaos.Boots:
+		return true, p.bed.restart(ctx, name(p.on[m.Client]))
+	case chaos.Lags:
+		p.lagging, err = p.bed.cutReplication()
+		return true, err
+	case chaos.RowLags:
+		return p.cutRow(ctx)
 	case chaos.Heals:
 		return p.heal(ctx, m)
 	}
@@ -192,7 +209,11 @@ func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 		if done = b.stopped != "" && !gone; done {
 			err = r.resume(ctx, b, m.At)
 		}
-	case chaos.Ends:
+	case chaos.Reads:
+		if done = !b.running() && !gone; done {
+			err = r.reads(ctx, b)
+		}
+	case chaos.Ends, chaos.Stops:
 		if done = b.running() && !gone; done {
 			err = r.end(ctx, b)
 		}
@@ -212,14 +233,14 @@ func (p *player) finish(ctx context.Context) (err error) {
 	}
 	for client, on := range p.on {
 		if p.touched[client] {
-			err = errors.Join(err, restore(append(p.links(name(on), chaos.Holds), p.links(name(on), chaos.HoldsRow)...))(ctx)) // else a gate would stay
+			err = errors.Join(err, restore(append(p.links(name(on), chaos.Move{Do: chaos.Holds}), p.links(name(on), chaos.Move{Do: chaos.HoldsRow})...))(ctx)) // else a gate would stay
 		}
 		replica := p.bed.replica(on)
 		ready := eventually(ctx, name(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 	}
 	if p.lagging != nil { // the plan has not reached the fail-over
-		err = errors.Join(err, p.lagging.Restore())
+		err = errors.Join(err, p.lagging.Restore(), p.behind(ctx))
 	}
 	if err = errors.Join(err, p.bed.rec.awaitConnected(ctx)); err != nil {
 		return err

@@ -38,6 +38,7 @@ const (
 type participant struct {
 	Subject
 	stopped [roles]string // owners of the requests that were stopped at a step
+	stops   bool          // the holder is to stop
 	ops     [roles]history.Op
 	ended   [roles]chan struct{}
 }
@@ -50,6 +51,9 @@ type finding struct {
 
 // proceed carries out the usual procedure, for one group of subjects after the other.
 func (r *round) proceed(ctx context.Context) (results []Result, err error) {
+	if len(r.Plans) > 0 {
+		return r.play(ctx)
+	}
 	if r.vary != nil {
 		r.Experiment = r.vary(r.Experiment, r.seed)
 	}
@@ -137,7 +141,7 @@ func (r *round) addProducts(ctx context.Context) error {
 		if s.product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
 			return err
 		}
-		p := &participant{Subject: s}
+		p := &participant{Subject: s, stops: true}
 		for part := range p.ended {
 			p.ended[part] = make(chan struct{})
 		}
@@ -162,17 +166,24 @@ func (r *round) addProducts(ctx context.Context) error {
 
 // readOnce lets both replicas read the product, by a request for more pieces than there are. The results leave it out.
 func (r *round) readOnce(ctx context.Context, s Subject) error {
-	tooMany := url.Values{"qty": {strconv.Itoa(pieces + 1)}}
 	for _, on := range []int{r.on[holder], r.on[contender]} {
-		var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
-		if err := eventually(ctx, "an answer", func() bool {
-			op = r.bed.buy(ctx, on, s, tooMany)
-			return op.Reason == history.SoldOut
-		}); err != nil {
-			return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", s.Name(), op.Reason, history.SoldOut, err)
+		if err := r.readOnceOn(ctx, s, on); err != nil {
+			return err
 		}
 	}
 	r.began = r.bed.since()
+	return nil
+}
+
+// readOnceOn lets a replica read a product.
+func (r *round) readOnceOn(ctx context.Context, s Subject, on int) error {
+	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
+	if err := eventually(ctx, "an answer", func() bool {
+		op = r.bed.buy(ctx, on, s, url.Values{"qty": {strconv.Itoa(pieces + 1)}})
+		return op.Reason == history.SoldOut
+	}); err != nil {
+		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", s.Name(), op.Reason, history.SoldOut, err)
+	}
 	return nil
 }
 
@@ -405,7 +416,7 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 	if fences := check.Fences(rec); fences.Verdict == api.Broken {
 		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
-	if p.stopped[holder] == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
+	if p.stops && p.stopped[holder] == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
 		return *neverStopped()
 	}
 	if r.judge != nil {

@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"oversell/api"
@@ -28,19 +30,22 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 			return err
 		}
 	}
-	if m.At != "" {
-		if err := r.bed.stop(ctx, b.on, r.subject, string(m.At)); err != nil {
+	if at := m.At; at != "" {
+		if b.client == 0 && r.stepOf != nil {
+			at = r.stepOf(r.subject.Card, at)
+		}
+		if err := r.bed.stop(ctx, b.on, r.subject, string(at)); err != nil {
 			return err
 		}
 	}
-	params := wait(r.lasts(m.For, grantBound))
-	if m.Try {
-		params = wait(0)
+	params := wait(r.waits(m))
+	if m.Names != "" && r.subject.Card.SeveralLocks {
+		params.Set("also", strings.Replace(m.Names, " then ", ",", 1))
 	}
 	if m.Nested {
 		params.Set("nested", "true")
 	}
-	if m.Works != (chaos.Amount{}) {
+	if b.works = m.Works != (chaos.Amount{}); b.works {
 		params.Set("hold", r.lasts(m.Works, 0).String())
 	}
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -118,7 +123,7 @@ func (r *run) limit(b *buyer) time.Duration {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool { return other != b && (other.running() || other.stopped != "") })
-	if others || len(r.injected) > 0 {
+	if others || b.works || len(r.injected) > 0 {
 		return settled
 	}
 	return patience
@@ -133,6 +138,7 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 	})
 	if len(mine) > 0 {
 		b.owner = mine[0].Owner
+		b.first = cmp.Or(b.first, b.owner)
 		r.seen[b.owner] = true
 	}
 	if ended {
@@ -144,9 +150,7 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 	}
 	if i := slices.IndexFunc(paused, own); i >= 0 {
 		b.owner, b.stopped = paused[i].Owner, paused[i].Step
-		if b.first == "" {
-			b.first = b.owner
-		}
+		b.first, b.halted = cmp.Or(b.first, b.owner), true
 		r.seen[b.owner] = true
 		r.delayed[b.owner] = r.delayed[b.owner] || chaos.PhaseAfter(b.stopped) == chaos.Wait
 	}

@@ -208,10 +208,11 @@ type round struct {
 	participants []*participant
 	span         history.Span // the fault
 	earlier      []history.Span
-	began        time.Duration // on the recording's clock: results leave out earlier events
-	injectedAt   time.Duration // on the same clock
-	faults       []fault.Fault // that were injected, and must have landed
-	missed       error         // why a fault has not landed
+	spans        []history.Span // of a plan
+	began        time.Duration  // on the recording's clock: results leave out earlier events
+	injectedAt   time.Duration  // on the same clock
+	faults       []fault.Fault  // that were injected, and must have landed
+	missed       error          // why a fault has not landed
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.
@@ -240,6 +241,7 @@ func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
 	if r.lease > 0 && result.Recording.Lease == Lease {
 		result.Recording.Lease = r.lease
 	}
+	result.Recording.Spans = r.spans
 	if r.span.What != "" {
 		result.Recording.Spans = append(slices.Clone(r.earlier), r.span)
 	}

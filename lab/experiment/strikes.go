@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"oversell/lab/backend"
 	"oversell/lab/chaos"
 	"oversell/lab/check"
 	"oversell/lab/fault"
@@ -36,7 +39,7 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 	if m.Do.OnServer() && p.failedOver() || m.Do == chaos.FailsOver && !p.allLinksFree() {
 		return false, nil
 	}
-	f, ok := p.faultOf(m)
+	f, ok := p.faultOf(ctx, m)
 	if !ok {
 		return false, nil
 	}
@@ -46,8 +49,21 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 	p.coverage[m.Do] = count
 	s := &struck{Move: m, fault: f, span: len(p.spans), phases: p.phases(m)}
 	p.spans = append(p.spans, history.Span{What: f.Name, Who: f.Target, From: p.bed.since()})
+	if p.bed.idle {
+		s.missed = errors.New("no fault is injected")
+		p.injected = append(p.injected, s)
+		return false, nil
+	}
 	if s.heal, err = f.Inject(ctx); err != nil {
 		return true, fmt.Errorf("%s: %w", m, err)
+	}
+	if m.Do == chaos.FailsOver {
+		if err := p.behind(context.WithoutCancel(ctx)); err != nil {
+			return true, err
+		}
+	}
+	if p.struckAt == 0 {
+		p.struckAt = p.bed.since()
 	}
 	if m.Do == chaos.Freezes || m.Do == chaos.Dies {
 		p.gone[on] = true
@@ -57,10 +73,15 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 			r.clients[m.Client].stopped = ""
 		}
 		for _, held := range p.lasting {
-			held.lost = held.lost || held.Do.OnLink() && held.Client == m.Client
+			held.lost = held.lost || (held.Do == chaos.Holds || held.Do == chaos.HoldsRow) && held.Client == m.Client
 		}
 	}
 	p.lasting, p.injected = append(p.lasting, s), append(p.injected, s)
+	if m.Do == chaos.LosesPower { // after its links: no server gets the end of a connection
+		_, err = p.strike(ctx, chaos.Move{Do: chaos.Dies, Client: m.Client})
+		p.injected = p.injected[:len(p.injected)-1] // the end of a process is no proof that its links were silent
+		return true, err
+	}
 	if m.Do == chaos.Starves || m.Do == chaos.Stalls {
 		err = sleep(ctx, Lease/2)
 	}
@@ -166,7 +187,7 @@ func (p *player) endFault(ctx context.Context, s *struck) error {
 	}
 	heal := s.heal
 	if s.lost {
-		heal = restore(p.links(name(p.on[s.Client]), s.Do))
+		heal = restore(p.links(name(p.on[s.Client]), s.Move))
 	}
 	if err := heal(ctx); err != nil {
 		return fmt.Errorf("heal %s: %w", s.Move, err)
@@ -178,10 +199,13 @@ func (p *player) endFault(ctx context.Context, s *struck) error {
 }
 
 // faultOf returns the fault of a move. ok is false if it cannot strike these strategies.
-func (p *player) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
+func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok bool) {
 	on := name(p.on[m.Client])
-	if m.Do == chaos.FailsOver {
+	switch m.Do {
+	case chaos.FailsOver:
 		return fault.Failover(p.bed.Rig), true
+	case chaos.MinorityDies, chaos.MajorityDies, chaos.ClocksJump:
+		return p.onMany(ctx, m.Do)
 	}
 	if m.Do.OnServer() && m.Do != chaos.Deletes {
 		var all []fault.Fault
@@ -215,7 +239,10 @@ func (p *player) faultOf(m chaos.Move) (f fault.Fault, ok bool) {
 		f.Name = "killed" // package check ends the holds of a replica at a span with this word
 		return f, true
 	}
-	links := p.links(on, m.Do)
+	links := p.links(on, m)
+	if m.Do == chaos.LosesPower {
+		links = p.bed.links(on, append(anyServer, "pgbouncer")...)
+	}
 	switch {
 	case len(links) == 0:
 		return f, false
@@ -237,7 +264,19 @@ func allOf(all []fault.Fault) (f fault.Fault, ok bool) {
 	if len(all) == 0 {
 		return f, false
 	}
-	return fault.Together(all...), true
+	f = fault.Together(all...)
+	f.Name, f.Target = nameOf(all)
+	return f, true
+}
+
+// cutRow keeps the sales of a stock in Redis from the row, until Redis fails over.
+func (p *player) cutRow(ctx context.Context) (done bool, err error) {
+	if p.bed.idle || p.runs[0].subject.Card.Stock != "redis" {
+		return false, nil
+	}
+	row, _ := allOf(cuts(p.bed.links("", "mysql")))
+	p.behind, err = row.Inject(ctx)
+	return true, err
 }
 
 // services returns the kinds of servers that have the locks, each once.
@@ -265,14 +304,21 @@ func (p *player) servers() (all [][]*rig.Server) {
 }
 
 // links returns the links of a replica that a fault strikes: to the servers of the locks, or to the database.
-func (p *player) links(on string, v chaos.Verb) []*rig.Link {
-	ofLock := slices.Concat(p.servers()...)
+func (p *player) links(on string, m chaos.Move) []*rig.Link {
+	onPostgres := slices.Contains(p.services(), "postgres")
+	var ofLock []*rig.Server
+	for _, servers := range p.servers() {
+		if m.Do == chaos.Cut && m.Low == 0 && service(servers[0].Name()) == "redis" { // two of five are not enough for Redlock
+			servers = servers[:len(servers)/2+1]
+		}
+		ofLock = append(ofLock, servers...)
+	}
 	return slices.DeleteFunc(p.bed.Rig.Links(), func(l *rig.Link) bool {
-		struck := slices.ContainsFunc(ofLock, func(s *rig.Server) bool { return s.Name() == l.To() })
-		if v == chaos.HoldsRow {
+		struck := slices.ContainsFunc(ofLock, func(s *rig.Server) bool { return s.Name() == l.To() }) || onPostgres && l.To() == "pgbouncer"
+		if m.Do == chaos.HoldsRow {
 			struck = service(l.To()) == "mysql"
 		}
-		return l.From() != on || !struck
+		return l.From() != on || !struck || m.Low > 0 && !concerns(m, l.To())
 	})
 }
 
@@ -287,7 +333,7 @@ func (p *player) text() string {
 
 func (p *player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 	switch m.Do {
-	case chaos.Cut:
+	case chaos.Cut, chaos.LosesPower:
 		return fault.Cut(l)
 	case chaos.Slow:
 		return fault.Delay(l, 500*time.Millisecond)
@@ -295,7 +341,61 @@ func (p *player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 		return fault.HoldCommand(p.text(), m.Nth, l)
 	case chaos.Loses:
 		return fault.LostAnswer(l, p.text(), m.Nth)
+	case chaos.Refused:
+		return fault.Reset(l)
 	default:
 		return fault.Disconnect(l)
 	}
+}
+
+// concerns reports whether a server is one of those that a move names.
+func concerns(m chaos.Move, server string) bool {
+	_, number, _ := strings.Cut(server, "-")
+	n, err := strconv.Atoi(number)
+	return err == nil && m.Low <= n && n <= m.High
+}
+
+// onMany returns a fault of many servers: some of each ensemble, or each Redis.
+func (p *player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bool) {
+	var all []fault.Fault
+	if v == chaos.ClocksJump {
+		for _, s := range p.bed.Rig.Servers() {
+			if service(s.Name()) == "redis" && !strings.HasSuffix(s.Name(), "replica") {
+				all = append(all, fault.ClockJump(s, time.Hour))
+			}
+		}
+		return allOf(all)
+	}
+	for _, servers := range p.servers() {
+		if len(servers) < 3 {
+			continue
+		}
+		n := (len(servers) - 1) / 2
+		if v == chaos.MajorityDies {
+			n++
+		} else {
+			servers = p.leaderLast(ctx, servers)
+		}
+		for _, s := range servers[len(servers)-n:] {
+			all = append(all, fault.Kill(s))
+		}
+	}
+	return allOf(all)
+}
+
+// leaderLast returns the servers of an ensemble in another order, if one of them leads the others.
+func (p *player) leaderLast(ctx context.Context, servers []*rig.Server) []*rig.Server {
+	at := p.bed.Rig.Addresses()
+	kinds := map[string]struct {
+		addresses []string
+		leads     func(context.Context, string) (bool, error)
+	}{"zookeeper": {at.Zookeeper, backend.ZooKeeperLeads}, "etcd": {at.Etcd, backend.EtcdLeads}}
+	kind := service(servers[0].Name())
+	for i, addr := range kinds[kind].addresses {
+		if yes, err := kinds[kind].leads(ctx, addr); err == nil && yes && i < len(servers) {
+			leader := servers[i]
+			return append(slices.Delete(slices.Clone(servers), i, i+1), leader)
+		}
+	}
+	return servers
 }

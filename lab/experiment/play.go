@@ -1,0 +1,185 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+)
+
+// play carries out the plan of a hazard, or the one of its plans that the seed chooses, for one group of strategies after
+// the other: those that one fault can serve.
+func (r *round) play(ctx context.Context) (results []Result, err error) {
+	onRow, others := divide(r.subjects, func(s Subject) bool { return r.OnRow != "" && s.Card.lockService() == "mysql" })
+	for text, subjects := range map[string][]Subject{r.OnRow: onRow, by(r.seed, r.Plans...): others} {
+		plan, err := chaos.Parse(text)
+		if err != nil && len(subjects) > 0 {
+			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
+		}
+		groups := map[string][]Subject{}
+		for _, s := range subjects {
+			groups[together(plan, s)] = append(groups[together(plan, s)], s)
+		}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			some, err := r.with(groups[name]...).playOnce(ctx, plan)
+			results = append(results, some...)
+			if err != nil {
+				return results, fmt.Errorf("%s: %w", strings.TrimSpace("plan "+name), err)
+			}
+		}
+	}
+	return results, nil
+}
+
+func divide(all []Subject, so func(Subject) bool) (these, others []Subject) {
+	for _, s := range all {
+		if so(s) {
+			these = append(these, s)
+		} else {
+			others = append(others, s)
+		}
+	}
+	return these, others
+}
+
+// together names the group of a strategy: one fault of the plan can serve all strategies of a group, and harms none that it
+// does not mean.
+func together(plan chaos.Plan, s Subject) string {
+	if plan.Has(chaos.Holds, chaos.HoldsRow, chaos.Loses, chaos.LosesRenewal) {
+		return s.Name()
+	}
+	var group []string
+	service := s.Card.lockService()
+	if onServers := plan.Has(chaos.Cut, chaos.Disconnect, chaos.Slow, chaos.Crashes, chaos.Restarts, chaos.Stalls); onServers && service == "mysql" {
+		group = append(group, "mysql") // each strategy needs its row
+	}
+	if plan.Has(chaos.Deletes) {
+		if group = append(group, service); service == "mysql" { // see clearLockTables
+			group = append(group, s.Name())
+		}
+	}
+	if plan.Has(chaos.FailsOver, chaos.Lags, chaos.RowLags) && s.Card.Stock != "" {
+		group = append(group, "stock in "+s.Card.Stock)
+	}
+	if slices.ContainsFunc(plan, func(m chaos.Move) bool { return m.IfRenews }) && s.Card.Renews {
+		group = append(group, "renewed")
+	}
+	return strings.Join(group, " ")
+}
+
+// playOnce carries out a plan once, on strategies that one fault can serve.
+func (r *round) playOnce(ctx context.Context, plan chaos.Plan) (results []Result, err error) {
+	r.drawReplicas()
+	if plan.Has(chaos.Deletes) {
+		if err := clearLockTables(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for i := range r.subjects {
+		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.bed.Rig.AwaitEven(ctx); err != nil {
+		return nil, err
+	}
+	p := r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
+	p.stepOf = func(c Card, step api.Step) api.Step {
+		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
+	}
+	_, err = p.play(ctx, plan)
+	if err = errors.Join(err, p.finish(context.WithoutCancel(ctx))); err != nil {
+		return nil, err
+	}
+	r.began, r.spans, r.injectedAt, r.missed = p.began, p.spans, p.struckAt, p.missed(plan)
+	for _, run := range p.runs {
+		of := run.participant(plan)
+		if r.injectedAt == 0 { // no fault: from the contender's request
+			r.injectedAt = of.ops[contender].Call
+		}
+		result := r.result(ctx, of)
+		if result.Plan = ""; r.Hazard == Made {
+			result.Plan = plan.String()
+		}
+		results = append(results, result)
+	}
+	return results, ctx.Err()
+}
+
+// missed returns an error if the plan has faults, and none has had its effect.
+func (p *player) missed(plan chaos.Plan) (err error) {
+	if !slices.ContainsFunc(plan, func(m chaos.Move) bool {
+		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Lags && m.Do != chaos.RowLags
+	}) {
+		return nil
+	}
+	for _, s := range p.injected {
+		if s.landed {
+			return nil
+		}
+		err = errors.Join(err, s.missed)
+	}
+	if err == nil {
+		err = errors.New("no fault of the plan can strike this lock")
+	}
+	return err
+}
+
+// participant returns the requests of a run by their roles. A is the holder. The contender is B, or else D.
+func (r *run) participant(plan chaos.Plan) *participant {
+	p := &participant{Subject: r.subject, stops: plan[slices.IndexFunc(plan, func(m chaos.Move) bool { return m.Client == 0 && m.Do == chaos.Sells })].At != ""}
+	roles := map[int]int{0: holder, 1: contender, 2: observer, 3: contender}
+	for i := range p.ended {
+		p.ended[i] = make(chan struct{})
+	}
+	for _, op := range r.ops {
+		part := roles[op.Client-1]
+		if isClosed(p.ended[part]) {
+			part = successor
+		}
+		if !isClosed(p.ended[part]) {
+			p.ops[part] = op
+			close(p.ended[part])
+		}
+	}
+	if a := r.clients[0]; a.halted || !p.stops {
+		p.stopped[holder] = a.first
+		for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
+			if p.stopped[holder] == "" && e.Replica == name(a.on) {
+				p.stopped[holder] = e.Owner
+			}
+		}
+	}
+	return p
+}
+
+// reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
+func (r *run) reads(ctx context.Context, b *buyer) error {
+	if err := (&round{bed: r.bed}).readOnceOn(ctx, r.subject, b.on); err != nil {
+		return err
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.began = max(r.began, r.bed.since())
+	return nil
+}
+
+// waits returns how long a sale of a plan waits for the lock.
+func (r *run) waits(m chaos.Move) time.Duration {
+	switch c := r.subject.Card; {
+	case m.Try:
+		return 0
+	case m.Early && c.Locker && c.Lease && !c.Renews:
+		return Lease / 2
+	}
+	return r.lasts(m.For, grantBound)
+}
+
+// Made is the hazard of a plan that a user has made up.
+const Made = "plan"
