@@ -164,6 +164,12 @@ func TestEveryHazard(t *testing.T) {
 				if result.contradicts() || result.Verdict == api.Inconclusive {
 					t.Errorf("%s: the card says %q, the run %q: %s", result.Name(), result.Claim, result.Verdict, result.Why)
 				}
+				for _, s := range result.Recording.Spans {
+					since := nextGrant(result.Recording.Events, "", s.From)
+					if e.Hazard == "crash" && result.Verdict == api.Safe && since > result.NextGrantMS+1000 {
+						t.Errorf("%s: the recording has %.0f ms from the kill to the next grant, and there were %.0f", result.Name(), since, result.NextGrantMS)
+					}
+				}
 				if pairs[e.Hazard] != "" && !strings.Contains(result.MySQL, "MariaDB") {
 					t.Errorf("%s ran on %q, and MySQL has no such pair", result.Name(), result.MySQL)
 				}

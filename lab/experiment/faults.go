@@ -119,6 +119,7 @@ func freezeHolders(ctx context.Context, r *round) (fault.Heal, error) {
 // killReplica kills the replica that got the request part (such as holder), as a power cut does.
 func killReplica(part int) func(context.Context, *round) (fault.Heal, error) {
 	return func(ctx context.Context, r *round) (fault.Heal, error) {
+		r.span.From = r.bed.since() // an experiment may have waited for renewals
 		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
 		r.span.What = "killed" // package check ends the holds of a replica at a span with this word
 		return heal, err
