@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oversell/lab/backend"
+	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/load"
 	"oversell/lab/rig"
@@ -19,18 +20,20 @@ import (
 )
 
 type breakFlags struct {
-	plan    experiment.Plan
-	all     bool
-	quiet   bool
-	store   string
-	files   files
-	command string // as it was typed
+	plan     experiment.Plan
+	all      bool
+	quiet    bool
+	store    string
+	moves    string // a plan that the user has made up
+	showPlan bool
+	files    files
+	command  string // as it was typed
 }
 
 func breakCommand() *cobra.Command {
 	var flags breakFlags
 	cmd := &cobra.Command{
-		Use:   "break [hazard[,hazard...] | --all] [strategy...]",
+		Use:   "break [hazard[,hazard...] | --all | --plan PLAN] [strategy...]",
 		Short: "Break the locks on purpose, and compare the verdicts with the claims of their cards",
 		Long: `Starts a separate lab with the servers of this machine (the Docker image has none).
 It injects each hazard, for one strategy or for all of them at once, and gives a verdict on
@@ -40,6 +43,13 @@ cost, or ? inconclusive. After a verdict, = marks that the strategy's card claim
 ≠ that it claims otherwise.
 
 The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
+
+A hazard is a plan: what happens in which order. --show prints it, and --plan injects one of your own:
+  oversell break pause --show
+  oversell break --plan 'A sells at writing, A freezes, a lease passes, B sells, A thaws, A resumes' redis zk
+A, B and C are clients, each on a replica of its own, and D is one in the process of A. A request stops
+at a step, such as read or writing, until its client resumes. At the end of a plan all faults are
+healed, all requests go on, and one more client must buy.
 
 Exit status:
   0    every verdict agrees with its card
@@ -57,6 +67,8 @@ Exit status:
 	}
 	f := cmd.Flags()
 	f.BoolVar(&flags.all, "all", false, "every hazard, for the strategies named or for all")
+	f.StringVar(&flags.moves, "plan", "", "in place of a hazard, a `PLAN` of your own")
+	f.BoolVar(&flags.showPlan, "show", false, "print the plans of the hazards, and inject nothing")
 	f.BoolVar(&flags.plan.Fenced, "fenced", false, "with fenced writes, on the strategies that have a fencing token")
 	f.Int64Var(&flags.plan.Seed, "seed", 1, "draws the replicas and the order of the strategies")
 	f.IntVar(&flags.plan.Seeds, "seeds", 1, "number of rounds; each has the next seed")
@@ -71,6 +83,13 @@ Exit status:
 func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	f.command = commandLine(cmd, args)
 	switch {
+	case f.all && f.moves != "":
+		return errors.New("--all is every hazard: leave out --plan")
+	case f.moves != "":
+		f.plan.Strategies = args
+		if err := f.parse(args); err != nil {
+			return err
+		}
 	case f.all:
 		f.plan.Strategies = args
 	case len(args) == 0:
@@ -91,10 +110,39 @@ func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	return f.plan.Validate(cards)
 }
 
+// parse reads the plan of the user. It needs to know the strategies: an example is better than a guess.
+func (f *breakFlags) parse(strategies []string) (err error) {
+	if len(strategies) == 0 {
+		return errors.New("name one or more strategies for the plan, such as redis zk. List them: oversell strategies")
+	}
+	f.plan.Moves, err = chaos.Parse(f.moves)
+	return err
+}
+
+// printPlans prints the plans of the chosen hazards.
+func (f *breakFlags) printPlans(out io.Writer) error {
+	hazards := f.plan.Hazards
+	if len(hazards) == 0 {
+		hazards = experiment.Hazards()
+	}
+	screen := terminal.Of(out)
+	for _, hazard := range hazards {
+		e, _ := experiment.Of(hazard)
+		_, _ = fmt.Fprintln(out, screen.Wrap(hazard+": "+e.Title.In(language()), 0))
+		for _, line := range matrix.PlanLines(e, language()) {
+			_, _ = fmt.Fprintln(out, screen.Wrap("  "+line, 4))
+		}
+	}
+	return nil
+}
+
 // breakable changes the settings of a lab to those of experiments.
 func breakable(cfg *rig.Config) { *cfg = experiment.Config(cfg.Binary, cfg.Token) }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	if f.showPlan {
+		return f.printPlans(out)
+	}
 	store, err := experiment.OpenStore(f.store)
 	if err != nil {
 		return err

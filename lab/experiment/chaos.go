@@ -15,7 +15,8 @@ const Chaos = "chaos"
 // Drawn is what a random plan has shown of one strategy.
 type Drawn struct {
 	Result
-	Moves    chaos.Plan
+	Moves    chaos.Plan // that were possible
+	Skipped  chaos.Plan // the others
 	Coverage chaos.Coverage
 	// Named is the hazard that the plan is; it may be empty. The finding is no news unless the claim is Protects: see
 	// Result.Claim.
@@ -24,16 +25,7 @@ type Drawn struct {
 
 // LockOf returns what package chaos must know to draw plans for a strategy.
 func (bed *Testbed) LockOf(s Subject) chaos.Lock {
-	steps := []api.Step{api.Asked}
-	for _, b := range s.Card.Breaks { // at a step of its own, before the grant or in the critical section
-		if b.At != "" && chaos.PhaseAfter(b.At) == chaos.Wait {
-			steps = append(steps, b.At)
-		}
-	}
-	if at := s.Card.CriticalStep; at != "" && chaos.PhaseAfter(at) == chaos.Wait {
-		steps = append(steps, at)
-	}
-	steps = append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
+	steps := s.Card.steps()
 	if s.primitive != nil {
 		steps = []api.Step{api.Granted}
 	}
@@ -41,6 +33,20 @@ func (bed *Testbed) LockOf(s Subject) chaos.Lock {
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
 		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, Begins: s.begins(), Leases: s.Card.uses("redis"),
 	}
+}
+
+// steps returns the steps at which a request stops, in their order.
+func (c Card) steps() []api.Step {
+	steps := []api.Step{api.Asked}
+	for _, b := range c.Breaks { // at a step of its own, before the grant or in the critical section
+		if b.At != "" && chaos.PhaseAfter(b.At) == chaos.Wait {
+			steps = append(steps, b.At)
+		}
+	}
+	if at := c.CriticalStep; at != "" && chaos.PhaseAfter(at) == chaos.Wait {
+		steps = append(steps, at)
+	}
+	return append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
 }
 
 // faultsFor returns the faults that can strike a strategy. A lock in one process has no servers.

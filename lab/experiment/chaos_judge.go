@@ -20,25 +20,51 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		return d, err
 	}
 	bed.rec.forget()
-	lost, all := bed.rec.lostEvents(), bed.player(inOrderOfClients(), s)
-	if p.Has(chaos.FailsOver) {
-		if all.lagging, err = bed.cutReplication(); err != nil {
-			return d, err
-		}
-	}
-	if p, err = all.play(ctx, p); err != nil {
-		return d, errors.Join(err, all.finish(context.WithoutCancel(ctx)))
-	}
-	if err := all.finish(ctx); err != nil {
-		return d, err
-	}
-	c := all.runs[0]
-	last, err := c.buyLast(ctx)
+	all, err := bed.playOn(ctx, p, s)
 	if err != nil {
 		return d, err
 	}
-	d = Drawn{Moves: p, Coverage: c.coverage, Result: Result{
-		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: seed, Claim: Protects, MySQL: bed.mysql, Plan: p.String(),
+	d = all[0]
+	d.Seed = seed
+	return d, nil
+}
+
+// playOn carries out a plan on strategies that one fault can serve, and judges each of them as CarryOut does.
+func (bed *Testbed) playOn(ctx context.Context, p chaos.Plan, subjects ...Subject) (all []Drawn, err error) {
+	lost, player := bed.rec.lostEvents(), bed.player(inOrderOfClients(), subjects...)
+	if p.Has(chaos.FailsOver) && !p.Has(chaos.Lags) {
+		if player.lagging, err = bed.cutReplication(); err != nil {
+			return nil, err
+		}
+	}
+	if err = player.play(ctx, p); err != nil {
+		return nil, errors.Join(err, player.finish(context.WithoutCancel(ctx)))
+	}
+	if err := player.finish(ctx); err != nil {
+		return nil, err
+	}
+	for _, r := range player.runs {
+		last, err := r.buyLast(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d, err := r.judge(ctx, last)
+		if err != nil {
+			return nil, err
+		}
+		if r.subject.primitive == nil {
+			d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// judge judges what was recorded of a run, in which the last client has had this answer.
+func (c *run) judge(ctx context.Context, last history.Op) (d Drawn, err error) {
+	bed, s, p := c.bed, c.subject, c.done
+	d = Drawn{Moves: p, Skipped: c.skipped, Coverage: c.coverage, Result: Result{
+		Hazard: Chaos, Strategy: s.Card.ID, Fenced: s.Fenced, Claim: Protects, MySQL: bed.mysql, Plan: p.String(),
 		Recording: s.Card.Leased(history.Recording{Start: bed.rec.start, Stock: plenty, Ops: c.ops, Events: bed.rec.eventsOf(s.key()), Spans: c.spans}),
 	}}
 	var found finding
@@ -56,9 +82,6 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		d.Why = api.Joined(d.Counts(), found.why)
 	}
 	d.Verdict, d.Invariant = found.verdict, found.invariant
-	if s.primitive == nil {
-		d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
-	}
 	if d.Verdict.Failed() {
 		d.Named, d.Claim = knownHazard(s, p, d.Result, c.held(d.Recording))
 	}

@@ -22,16 +22,26 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 		if err != nil && len(subjects) > 0 {
 			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
 		}
-		groups := map[string][]Subject{}
-		for _, s := range subjects {
-			groups[together(plan, s)] = append(groups[together(plan, s)], s)
+		some, err := r.with(subjects...).inGroups(plan, func(group []Subject) ([]Result, error) { return r.with(group...).playOnce(ctx, plan) })
+		results = append(results, some...)
+		if err != nil {
+			return results, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			some, err := r.with(groups[name]...).playOnce(ctx, plan)
-			results = append(results, some...)
-			if err != nil {
-				return results, fmt.Errorf("%s: %w", strings.TrimSpace("plan "+name), err)
-			}
+	}
+	return results, nil
+}
+
+// inGroups calls carryOut for one group of strategies after the other.
+func (r *round) inGroups(plan chaos.Plan, carryOut func([]Subject) ([]Result, error)) (results []Result, err error) {
+	groups := map[string][]Subject{}
+	for _, s := range r.subjects {
+		groups[together(plan, s)] = append(groups[together(plan, s)], s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		some, err := carryOut(groups[name])
+		results = append(results, some...)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", strings.TrimSpace("plan "+name), err)
 		}
 	}
 	return results, nil
@@ -93,7 +103,7 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan) (results []Result
 	p.stepOf = func(c Card, step api.Step) api.Step {
 		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
 	}
-	_, err = p.play(ctx, plan)
+	err = p.play(ctx, plan)
 	if err = errors.Join(err, p.finish(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
@@ -103,11 +113,7 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan) (results []Result
 		if r.injectedAt == 0 { // no fault: from the contender's request
 			r.injectedAt = of.ops[contender].Call
 		}
-		result := r.result(ctx, of)
-		if result.Plan = ""; r.Hazard == Made {
-			result.Plan = plan.String()
-		}
-		results = append(results, result)
+		results = append(results, r.result(ctx, of))
 	}
 	return results, ctx.Err()
 }
@@ -183,3 +189,39 @@ func (r *run) waits(m chaos.Move) time.Duration {
 
 // Made is the hazard of a plan that a user has made up.
 const Made = "plan"
+
+// MadeUp returns the hazard of a plan. Each strategy is judged as in a random plan.
+func MadeUp(plan chaos.Plan) Experiment {
+	text := api.Verbatim(plan.String())
+	return Experiment{
+		Hazard: Made, Title: text, Shows: api.Text{EN: "what the moves of the plan show", ZH: "计划中的动作显示了什么"},
+		Plans: []string{plan.String()}, Applies: always,
+		perform: func(ctx context.Context, r *round) (results []Result, err error) {
+			return r.inGroups(plan, func(subjects []Subject) ([]Result, error) {
+				for i := range subjects {
+					if subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+						return nil, err
+					}
+				}
+				all, err := r.bed.playOn(ctx, plan, subjects...)
+				for _, d := range all {
+					results = append(results, d.made(r.seed))
+				}
+				return results, err
+			})
+		},
+	}
+}
+
+// made returns the result of a plan that a user has made up: with the hazard that it is, and the moves that were impossible.
+func (d Drawn) made(seed int64) Result {
+	d.Seed = seed
+	if d.Verdict.Failed() {
+		d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
+	}
+	if len(d.Skipped) > 0 {
+		d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
+	}
+	d.Hazard = Made
+	return d.Result
+}

@@ -47,7 +47,9 @@ type run struct {
 	seen    map[string]bool // owners of requests that have begun
 	delayed map[string]bool // owners of requests that were stopped before their grant
 	ops     []history.Op
-	hands   []*byHand // of a primitive
+	done    chaos.Plan // the moves that were possible
+	skipped chaos.Plan // the others
+	hands   []*byHand  // of a primitive
 }
 
 // buyer is a client, whose requests go to one replica.
@@ -93,29 +95,36 @@ func inOrderOfClients() (on [chaos.Clients]int) {
 	return on
 }
 
-// play carries out a plan. It returns the moves that were possible for a strategy at least: a move that is impossible, such
-// as to resume a request that has ended, is skipped, so a plan can be shortened at any place.
-func (p *player) play(ctx context.Context, plan chaos.Plan) (possible chaos.Plan, err error) {
-	done := make([]bool, len(plan))
+// play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
+// be shortened at any place.
+func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
 	for at := 0; at < len(plan) && err == nil; {
 		next := at
 		for next < len(plan) && isRequest(plan[next].Do) {
 			next++
 		}
-		if next == at {
-			done[at], err = p.strikeOrHeal(ctx, plan[at])
-			at++
+		if next > at {
+			err = p.requests(ctx, plan[at:next])
+			at = next
 			continue
 		}
-		err = p.requests(ctx, plan[at:next], done[at:next])
-		at = next
-	}
-	for i, m := range plan {
-		if done[i] {
-			possible = append(possible, m)
+		var done bool
+		done, err = p.strikeOrHeal(ctx, plan[at])
+		for _, r := range p.runs {
+			r.note(plan[at], done)
 		}
+		at++
 	}
-	return possible, err
+	return err
+}
+
+// note keeps a move that was carried out, or skipped.
+func (r *run) note(m chaos.Move, done bool) {
+	if done {
+		r.done = append(r.done, m)
+	} else {
+		r.skipped = append(r.skipped, m)
+	}
 }
 
 // isRequest reports whether a move is one of a client's request, and strikes nobody else.
@@ -124,23 +133,19 @@ func isRequest(v chaos.Verb) bool {
 }
 
 // requests carries out moves of requests, for each strategy in their order.
-func (p *player) requests(ctx context.Context, moves chaos.Plan, done []bool) error {
+func (p *player) requests(ctx context.Context, moves chaos.Plan) error {
 	var all errgroup.Group
 	for _, r := range p.runs {
 		all.Go(func() error {
-			for i, m := range moves {
-				did, err := r.do(ctx, m)
+			for _, m := range moves {
+				done, err := r.do(ctx, m)
 				if len(p.runs) == 1 { // else other requests change while they are observed
 					p.observeAll(ctx)
 				}
 				if err != nil {
 					return err
 				}
-				if did {
-					p.changing.Lock()
-					done[i] = true
-					p.changing.Unlock()
-				}
+				r.note(m, done)
 			}
 			return nil
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/chaos"
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
@@ -32,8 +33,9 @@ type Plan struct {
 	// Adapter is the command of the lock behind the strategy adapter, as the user typed it. If it is
 	// set, experiments with fences run with and without the fence, too.
 	Adapter string
-	Seed    int64 // of the first round
-	Seeds   int   // number of rounds, each with its own seed
+	Moves   chaos.Plan // in place of hazards: a plan that the user has made up
+	Seed    int64      // of the first round
+	Seeds   int        // number of rounds, each with its own seed
 }
 
 // Watcher receives the progress of a plan, from one goroutine at a time.
@@ -60,13 +62,19 @@ func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 		}
 		chosen = append(chosen, e)
 	}
-	if len(p.Hazards) == 0 {
+	switch {
+	case len(p.Moves) > 0:
+		chosen = []Experiment{MadeUp(p.Moves)}
+	case len(p.Hazards) == 0:
 		chosen = All()
 	}
 	for _, id := range p.Strategies {
 		if _, err := suggest.Find("strategy", id, cards, func(c Card) string { return c.ID }); err != nil {
 			return nil, load.InvalidPlan(err)
 		}
+	}
+	if err := p.checkSteps(cards); err != nil {
+		return nil, load.InvalidPlan(err)
 	}
 	if slices.ContainsFunc(chosen, func(e Experiment) bool { return len(p.subjects(e, cards)) > 0 }) {
 		return chosen, nil
@@ -80,6 +88,23 @@ func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 		text += " with --fenced, which needs a strategy with a fencing token"
 	}
 	return nil, load.InvalidPlan(errors.New(text))
+}
+
+// checkSteps checks that each step of a plan that the user has made up is one of a strategy of the plan.
+func (p Plan) checkSteps(cards []Card) error {
+	steps := []api.Step{api.Queued, api.Part, api.Released}
+	for _, c := range cards {
+		if len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID) {
+			steps = append(steps, c.steps()...)
+		}
+	}
+	slices.Sort(steps)
+	for _, m := range p.Moves {
+		if m.At != "" && !slices.Contains(steps, m.At) {
+			return fmt.Errorf("no request can stop at %q; the steps: %q", m.At, slices.Compact(steps))
+		}
+	}
+	return nil
 }
 
 // Perform skips experiments with results in the store, and heals the testbed after each experiment. The
