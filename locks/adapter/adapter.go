@@ -76,9 +76,12 @@ func (l *Adapter) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return p.acquire(ctx, r)
 }
 
+// tryWait lets a program that needs seconds for its first connections reach its servers, as Java does on a busy machine.
+const tryWait = 20 * time.Second
+
 // Try acquires a lock and releases it, to see whether the program reaches its servers.
 func (l *Adapter) Try(ctx context.Context) error {
-	lock, err := l.Acquire(ctx, locks.Request{Key: "try", Owner: "try", Wait: restartPause})
+	lock, err := l.Acquire(ctx, locks.Request{Key: "try", Owner: "try", Wait: tryWait})
 	if err != nil {
 		return err
 	}

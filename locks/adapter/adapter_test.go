@@ -287,6 +287,15 @@ func TestHung(t *testing.T) {
 	}
 }
 
+// TestTrySlowStart checks that a program may need seconds for its first lock, as Java does on a busy machine.
+func TestTrySlowStart(t *testing.T) {
+	t.Parallel()
+	a, _ := start(t, `read a; sleep 7; echo '{"id":1,"answer":"granted"}'; read a; echo '{"id":2,"answer":"released"}'; cat`)
+	if err := a.Try(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestServe checks both sides of the protocol together.
 func TestServe(t *testing.T) {
 	t.Parallel()
