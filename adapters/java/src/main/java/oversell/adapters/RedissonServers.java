@@ -36,6 +36,8 @@ final class RedissonServers {
         switch (url.getScheme()) {
             case "redis-sentinel" -> {
                 var sentinels = config.useSentinelServers().addSentinelAddress(hosts).setMasterName(url.getPath().substring(1));
+                // a client may reach only one of them
+                sentinels.setCheckSentinelsList(false);
                 if (url.getRawQuery() != null) {
                     String[] login = login(url.getRawQuery().replaceFirst("^sentinel=", ""));
                     sentinels.setSentinelUsername(login[0]).setSentinelPassword(login[1]);
