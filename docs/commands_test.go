@@ -98,6 +98,9 @@ func runners() map[string]runner {
 		"bin/oversell strategies":       quick,
 		"bin/oversell strategies redis": quick,
 
+		"bin/oversell break pause --show":                                                 quick,
+		"bin/oversell break --plan 'A sells at read, B sells, A resumes' none for-update": quick,
+
 		"bin/oversell run none redis --clients 50":                                                     quick,
 		"bin/oversell run mutex --replicas 1":                                                          quick,
 		"bin/oversell run for-update redis --clients 20 --loops 10 --delay 1ms --fsync":                quick,

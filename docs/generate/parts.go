@@ -27,6 +27,7 @@ func generatedParts() []generated {
 		{"docs/strategies.md", "strategies", writeStrategies("en")},
 		{"docs/strategies.zh-CN.md", "strategies", writeStrategies("zh")},
 		{"docs/faults.md", "hazards", matrix.WriteHazards},
+		{"docs/faults.md", "moves", matrix.WriteMoves},
 		{"docs/faults.md", "matrix", writeMatrix},
 		{"docs/faults.md", "databases", writeDatabases},
 		{"docs/libraries.md", "libraries", writeLibraries},

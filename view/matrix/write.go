@@ -74,12 +74,16 @@ func (r Row) has(hazard string) bool {
 	return ok
 }
 
-// WriteHazards writes a Markdown list of all hazards.
+// WriteHazards writes a Markdown list of all hazards with their plans.
 func WriteHazards(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	_, _ = fmt.Fprintln(out)
 	for _, e := range experiment.All() {
 		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
+		more := map[bool]string{true: ", or another one: the seed chooses"}[len(e.Plans) > 1]
+		for _, plan := range e.Plans[:min(1, len(e.Plans))] {
+			_, _ = fmt.Fprintf(out, "  - `%s`%s\n", plan, more)
+		}
 	}
 	return out.Flush()
 }
