@@ -76,12 +76,15 @@ func (l *Adapter) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 	return p.acquire(ctx, r)
 }
 
-// tryWait lets a program that needs seconds for its first connections reach its servers, as Java does on a busy machine.
-const tryWait = 20 * time.Second
-
-// Try acquires a lock and releases it, to see whether the program reaches its servers.
+// Try acquires a lock and releases it, to see whether the program reaches its servers. It repeats an acquire without
+// an answer: the first lock of a program may need seconds, as in Java on a busy machine.
 func (l *Adapter) Try(ctx context.Context) error {
-	lock, err := l.Acquire(ctx, locks.Request{Key: "try", Owner: "try", Wait: tryWait})
+	var lock *locks.Lock
+	err := errLate
+	for i := 1; i <= 3 && errors.Is(err, errLate); i++ {
+		name := fmt.Sprintf("try-%d", i)
+		lock, err = l.Acquire(ctx, locks.Request{Key: name, Owner: name, Wait: restartPause})
+	}
 	if err != nil {
 		return err
 	}

@@ -290,7 +290,8 @@ func TestHung(t *testing.T) {
 // TestTrySlowStart checks that a program may need seconds for its first lock, as Java does on a busy machine.
 func TestTrySlowStart(t *testing.T) {
 	t.Parallel()
-	a, _ := start(t, `read a; sleep 7; echo '{"id":1,"answer":"granted"}'; read a; echo '{"id":2,"answer":"released"}'; cat`)
+	a, _ := start(t, `read a; sleep 7; echo '{"id":1,"answer":"granted"}'; read a; read a; echo '{"id":2,"answer":"released"}';
+		read a; echo '{"id":3,"answer":"granted"}'; read a; echo '{"id":4,"answer":"released"}'; cat >/dev/null`)
 	if err := a.Try(t.Context()); err != nil {
 		t.Error(err)
 	}
