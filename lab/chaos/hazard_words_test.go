@@ -17,6 +17,8 @@ func TestWords(t *testing.T) {
 		"replication stops, writing behind stops, A is refused by servers 4-5, A is served, redis fails over, redis fails back",
 		"a minority dies, a majority dies, all clocks jump, clocks agree, A loses power, B is restarted, B loses its session, A loses a renewal",
 		"A reads, B sells at read, B stops, a lease passes, server 2 jumps, A holds row 2, A delivers row, A holds 1, A delivers, A loses 1",
+		"for each n from 2, A sells at asked, A holds n, A loses n+1, 1 lease passes, A renews, B runs ahead",
+		"for each n, A holds n",
 	} {
 		p, err := chaos.Parse(text)
 		if err != nil || p.String() != text {
@@ -29,10 +31,14 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"A sels":                            "what a client does: sells, resumes",
+		"A sels at read":                    `did you mean "sells"?`,
+		"A thows":                           `did you mean "thaws"?`,
+		"A holds n":                         "n is a number only after",
+		"A sells, for each n":               "it must be the first move",
+		"A flies":                           "what a client does: sells, resumes",
 		"E sells":                           "the clients are A, B and C",
 		"server 1 dies":                     "what a server does: crashes, restarts, stalls, jumps",
-		"redis dies":                        "a lease passes, locks deleted",
+		"redis dies":                        `did you mean "redis fails over"?`,
 		"A sells quickly":                   "after sells may come: try, nested, briefly",
 		"A sells for ever now":              `"ever" must be`,
 		"A sells for 2 minutes":             `"minutes" must be s or leases`,

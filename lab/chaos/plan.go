@@ -1,12 +1,14 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"oversell/api"
+	"oversell/lab/suggest"
 )
 
 // Verb says what a move does.
@@ -20,6 +22,7 @@ const (
 	Stops   Verb = "stops"   // the same, of a request that is to stop at a step
 	Reads   Verb = "reads"   // the client asks for more pieces than there are
 	Cancels Verb = "cancels" // the client closes its connection
+	Each    Verb = "each"    // the first move: the plan is carried out for each command n of the lock, from Nth on, until it sends no more
 	Passes  Verb = "passes"  // time passes: more than a lease, or For
 	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
 	Unlocks Verb = "unlocks" // also what it does not hold
@@ -50,6 +53,8 @@ const (
 	Refused      Verb = "refused"       // servers of the lock reset its connections, old and new
 	LosesRenewal Verb = "loses-renewal" // the answer to its next renewal is lost
 	LosesSession Verb = "loses-session" // its place in the queue, with its session or its lease, ends
+	Renews       Verb = "renews"        // no fault: the next move waits until the lock of a program on trial has just been renewed
+	RunsAhead    Verb = "runs-ahead"    // its program starts again, with a clock that is ten seconds ahead
 	Lags         Verb = "lags"          // the replica of Redis gets no more writes
 	RowLags      Verb = "row-lags"      // a stock in Redis does not reach the row
 	MinorityDies Verb = "minority-dies" // as many servers of the lock die as leave a majority, and the leader is one of them
@@ -66,7 +71,7 @@ func Faults() []Verb {
 
 // IsFault reports whether a move injects a fault.
 func (v Verb) IsFault() bool {
-	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
+	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
@@ -93,11 +98,20 @@ type Amount struct {
 // String returns the amount as a plan has it, such as "2 leases".
 func (a Amount) String() string {
 	unit := "s"
-	if a.Leases {
+	switch {
+	case a.Leases && a.N == 1:
+		unit = "lease"
+	case a.Leases:
 		unit = "leases"
 	}
 	return strconv.FormatFloat(a.N, 'g', -1, 64) + " " + unit
 }
+
+// These are the numbers of a command in a plan that is carried out for each n: see Each.
+const (
+	N     = -1 // n
+	NextN = -2 // n+1
+)
 
 // Move is one move of a plan.
 type Move struct {
@@ -142,7 +156,7 @@ func (m Move) strikes() bool {
 
 // byNobody reports whether no client makes the move.
 func (m Move) byNobody() bool {
-	return m.Do.OnServer() || m.Do == Passes || m.Do == Heals && m.Of.OnServer()
+	return m.Do.OnServer() || m.Do == Passes || m.Do == Each || m.Do == Heals && m.Of.OnServer()
 }
 
 // String returns the move as Parse reads it, such as "A sells at read".
@@ -152,10 +166,17 @@ func (m Move) String() string {
 	switch {
 	case m.Do == Passes && m.For != Amount{}:
 		words = []string{m.For.String(), "pass"}
+		if m.For.N == 1 {
+			words[1] = "passes"
+		}
 	case m.byNobody() && p.numbered:
 		words = []string{"server", strconv.Itoa(max(1, m.Nth)), p.words}
+	case m.Do == Each && m.Nth > 1:
+		words = []string{p.words, "from", strconv.Itoa(m.Nth)}
 	case m.byNobody():
 		words = []string{p.words}
+	case p.numbered && m.Nth < 0:
+		words = []string{Name(m.Client), p.words, map[int]string{N: "n", NextN: "n+1"}[m.Nth]}
 	case p.numbered:
 		words = []string{Name(m.Client), p.words, strconv.Itoa(max(1, m.Nth))}
 	default:
@@ -191,6 +212,17 @@ func (p Plan) String() string {
 		moves[i] = m.String()
 	}
 	return strings.Join(moves, ", ")
+}
+
+// With returns the plan for the command n.
+func (p Plan) With(n int) Plan {
+	p = slices.Clone(p)
+	for i := range p {
+		if p[i].Nth < 0 {
+			p[i].Nth = n - 1 - p[i].Nth
+		}
+	}
+	return p
 }
 
 // Has reports whether a plan has a move with one of these verbs.
@@ -238,9 +270,11 @@ func phrases() []phrase {
 		{Loses, "", "loses", true, ""},
 		{Disconnect, "", "disconnects", false, ""},
 		{Passes, "", "a lease passes", false, ""},
+		{Each, "", "for each n", false, ""},
 		{Deletes, "", "locks deleted", false, ""},
 		{Crashes, "", "crashes", true, ""}, {Restarts, "", "restarts", true, ""}, {Stalls, "", "stalls", true, ""},
 		{Jumps, "", "jumps", true, ""}, {Heals, Jumps, "clocks agree", false, ""},
+		{Renews, "", "renews", false, ""}, {RunsAhead, "", "runs ahead", false, ""},
 		{LosesPower, "", "loses power", false, ""}, {Boots, "", "is restarted", false, ""},
 		{Refused, "", "is refused", false, "by"}, {Heals, Refused, "is served", false, ""},
 		{LosesRenewal, "", "loses a renewal", false, ""}, {LosesSession, "", "loses its session", false, ""},
@@ -261,6 +295,13 @@ func phraseOf(do, of Verb) phrase {
 func Parse(text string) (p Plan, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		m, err := parseMove(strings.Fields(part))
+		switch eachN := len(p) > 0 && p[0].Do == Each; {
+		case err != nil:
+		case m.Do == Each && len(p) > 0:
+			err = errors.New("it must be the first move")
+		case m.Nth < 0 && !eachN:
+			err = errors.New("n is a number only after the move for each n")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("move %d of the plan, %q: %w", len(p)+1, strings.TrimSpace(part), err)
 		}
@@ -273,11 +314,11 @@ func parseMove(words []string) (m Move, err error) {
 	if len(words) == 0 {
 		return m, fmt.Errorf("it is empty; write a client from A to %s and what it does, such as A sells", Name(guest))
 	}
-	if i := slices.Index(words, "pass"); i >= 0 {
+	if i := max(slices.Index(words, "pass"), slices.Index(words, "passes")); i > 0 && words[0] != "a" {
 		m.Do = Passes
 		rest, err := amount(&m.For, words[:i])
 		if err == nil && len(rest) > 0 {
-			err = fmt.Errorf("the word %q is not known before pass", rest[0])
+			err = fmt.Errorf("the word %q is not known before passes", rest[0])
 		}
 		if err == nil {
 			err = m.modify(words[i+1:], false)
@@ -331,14 +372,34 @@ func noSuchMove(words, possible []string, byClient bool, number int) error {
 	case number > 0:
 		who = "a server"
 	}
+	if nearest := suggest.Nearest(strings.Join(words, " "), possible); nearest != "" {
+		return fmt.Errorf("there is no %q; did you mean %q?", strings.Join(words, " "), nearest)
+	}
+	for n := len(words) - 1; n > 0; n-- { // the words after those of the move are not part of its name
+		if nearest := suggest.Nearest(strings.Join(words[:n], " "), possible); nearest != "" {
+			return fmt.Errorf("there is no %q; did you mean %q?", strings.Join(words[:n], " "), nearest)
+		}
+	}
 	return fmt.Errorf("there is no %q; what %s does: %s", strings.Join(words, " "), who, strings.Join(possible, ", "))
 }
 
 // modify reads the words after those of the move.
 func (m *Move) modify(words []string, numbered bool) (err error) {
+	if m.Do == Each {
+		m.Nth = 1
+		if len(words) == 2 && words[0] == "from" {
+			m.Nth, err = strconv.Atoi(words[1])
+			words = nil
+		}
+		if err != nil || m.Nth < 1 {
+			return errors.New("it must be for each n, or for each n from a number above 0")
+		}
+	}
 	if numbered {
 		m.Nth = 1
-		if len(words) > 0 {
+		if n := map[string]int{"n": N, "n+1": NextN}; len(words) > 0 && n[words[0]] != 0 {
+			m.Nth, words = n[words[0]], words[1:]
+		} else if len(words) > 0 {
 			if m.Nth, err = strconv.Atoi(words[0]); err != nil || m.Nth < 1 {
 				return fmt.Errorf("%q must be the number of a command, from 1", words[0])
 			}
@@ -365,7 +426,7 @@ func (m *Move) modify(words []string, numbered bool) (err error) {
 			m.Names, words = word+" then "+words[1], words[2:]
 		case word == "at" && len(words) > 0 && (sale || m.Do == Resumes):
 			m.At, words = api.Step(words[0]), words[1:]
-		case word == "for" && sale:
+		case word == "for" && (sale || m.Do == Slow):
 			words, err = amount(&m.For, words)
 		case word == "working" && sale:
 			words, err = amount(&m.Works, words)
@@ -391,6 +452,9 @@ func (m *Move) modifiers() (all []string) {
 	}
 	if from := phraseOf(m.Do, m.Of).from; from != "" {
 		all = append(all, from+" servers 1-3")
+	}
+	if m.Do == Slow {
+		all = append(all, "for 2 s")
 	}
 	if m.Do == Sells || m.Do == Resumes {
 		all = append(all, "at STEP")

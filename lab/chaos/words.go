@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"oversell/api"
@@ -13,7 +14,11 @@ func (m Move) Words() api.Text {
 	if m.Do == Heals {
 		form = healed()[m.Of]
 	}
-	words := api.Textf(form.EN, form.ZH, Name(m.Client), max(1, m.Nth))
+	number := strconv.Itoa(max(1, m.Nth))
+	if m.Nth < 0 {
+		number = map[int]string{N: "n", NextN: "n+1"}[m.Nth]
+	}
+	words := api.Textf(form.EN, form.ZH, Name(m.Client), number)
 	if m.Do == Passes && m.For != (Amount{}) {
 		words = api.Textf("%[1]s pass.", "过了 %[2]s。", m.For.String(), m.For.chinese())
 	}
@@ -31,13 +36,14 @@ func (m Move) Words() api.Text {
 	add(m.Many, "It locks for writing, or takes two permits.", "它加写锁，或取两个许可。")
 	add(m.Leased, "Nothing renews its lease.", "它的租期没有续期。")
 	add(m.Do == Sells && m.For != Amount{}, "It waits "+m.For.String()+" for the lock at most.", "它最多等锁 "+m.For.chinese()+"。")
+	add(m.Do == Slow && m.For != Amount{}, "An acquisition takes "+m.For.String()+" longer.", "一次加锁多用 "+m.For.chinese()+"。")
 	add(m.Works != Amount{}, "It works "+m.Works.String()+" while it holds the lock.", "它持锁工作 "+m.Works.chinese()+"。")
 	add(m.At != "", "It stops at the step "+string(m.At)+".", "它停在步骤 "+string(m.At)+"。")
 	return words
 }
 
 func (a Amount) chinese() string {
-	return strings.NewReplacer("leases", "个租期", "s", "秒").Replace(a.String())
+	return strings.NewReplacer("leases", "个租期", "lease", "个租期", "s", "秒").Replace(a.String())
 }
 
 // sentences have the name of the client, and then the number of a command or a server.
@@ -56,19 +62,22 @@ func sentences() map[Verb]api.Text {
 		Starves:      {EN: "The process of %[1]s gets no processor for half a lease.", ZH: "%[1]s 的进程有半个租期得不到 CPU。"},
 		Dies:         {EN: "The process of %[1]s is killed.", ZH: "%[1]s 的进程被杀死。"},
 		Cut:          {EN: "%[1]s is cut off from the servers of the lock.", ZH: "%[1]s 与锁服务断开。"},
-		Slow:         {EN: "%[1]s gets the answers of the lock's servers half a second late.", ZH: "锁服务对 %[1]s 的应答慢半秒。"},
-		Holds:        {EN: "From now on, command %[2]d of %[1]s to the lock is held back.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]d 条命令被扣住。"},
-		HoldsRow:     {EN: "From now on, command %[2]d of %[1]s to the database is held back.", ZH: "从现在起，%[1]s 发给数据库的第 %[2]d 条命令被扣住。"},
-		Loses:        {EN: "From now on, the answer to command %[2]d of %[1]s to the lock is lost.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]d 条命令的应答丢失。"},
+		Slow:         {EN: "The answers of the lock's servers to %[1]s become slow.", ZH: "锁服务对 %[1]s 的应答变慢。"},
+		Holds:        {EN: "From now on, command %[2]s of %[1]s to the lock is held back.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]s 条命令被扣住。"},
+		HoldsRow:     {EN: "From now on, command %[2]s of %[1]s to the database is held back.", ZH: "从现在起，%[1]s 发给数据库的第 %[2]s 条命令被扣住。"},
+		Loses:        {EN: "From now on, the answer to command %[2]s of %[1]s to the lock is lost.", ZH: "从现在起，%[1]s 发给锁服务的第 %[2]s 条命令的应答丢失。"},
 		Disconnect:   {EN: "The connections of %[1]s to the lock's servers end.", ZH: "%[1]s 到锁服务的连接全部断开。"},
 		Deletes:      {EN: "An operator deletes the locks.%.0[1]s", ZH: "运维人员删除了锁。%.0[1]s"},
-		Crashes:      {EN: "Server %[2]d of the lock is killed, and started again.", ZH: "锁服务的第 %[2]d 台服务器被杀死并重新启动。"},
-		Restarts:     {EN: "Server %[2]d of the lock is restarted.", ZH: "锁服务的第 %[2]d 台服务器重启。"},
-		Stalls:       {EN: "Server %[2]d of the lock answers nothing for half a lease, as with a slow disk.", ZH: "锁服务的第 %[2]d 台服务器有半个租期没有应答，如同磁盘很慢。"},
-		Jumps:        {EN: "The clock of server %[2]d jumps ahead by an hour.", ZH: "第 %[2]d 台服务器的时钟快进一小时。"},
+		Crashes:      {EN: "Server %[2]s of the lock is killed, and started again.", ZH: "锁服务的第 %[2]s 台服务器被杀死并重新启动。"},
+		Restarts:     {EN: "Server %[2]s of the lock is restarted.", ZH: "锁服务的第 %[2]s 台服务器重启。"},
+		Stalls:       {EN: "Server %[2]s of the lock answers nothing for half a lease, as with a slow disk.", ZH: "锁服务的第 %[2]s 台服务器有半个租期没有应答，如同磁盘很慢。"},
+		Jumps:        {EN: "The clock of server %[2]s jumps ahead by an hour.", ZH: "第 %[2]s 台服务器的时钟快进一小时。"},
 		Stops:        {EN: "%[1]s stops.", ZH: "%[1]s 停下。"},
 		Reads:        {EN: "%[1]s asks for more pieces than there are.", ZH: "%[1]s 要买的件数超过库存。"},
 		LosesPower:   {EN: "The machine of %[1]s loses its power.", ZH: "%[1]s 的机器断电。"},
+		Each:         {EN: "This plan is carried out for each command n of the lock.%.0[1]s", ZH: "对锁的每条命令 n 执行一次本计划。%.0[1]s"},
+		Renews:       {EN: "The lock of %[1]s has just been renewed.", ZH: "%[1]s 的锁刚刚续期。"},
+		RunsAhead:    {EN: "The program of %[1]s starts again, with a clock that is ten seconds ahead.", ZH: "%[1]s 的程序重新启动，时钟快十秒。"},
 		Boots:        {EN: "The process of %[1]s is restarted.", ZH: "%[1]s 的进程重启。"},
 		Refused:      {EN: "Servers of the lock refuse the connections of %[1]s.", ZH: "锁的一些服务器拒绝 %[1]s 的连接。"},
 		LosesRenewal: {EN: "The answer to the next renewal of %[1]s is lost.", ZH: "%[1]s 下一次续期的应答丢失。"},

@@ -58,6 +58,9 @@ func (c Card) stepFor(hazard, otherwise string) string {
 	if i := c.breaks(hazard); i >= 0 && c.Breaks[i].At != "" {
 		return string(c.Breaks[i].At)
 	}
+	if hazard == string(api.Deadlock) && c.SeveralLocks { // it has one of two locks
+		return string(api.Part)
+	}
 	if c.CriticalStep != "" && (api.Step(otherwise) == api.Granted || api.Step(otherwise) == api.Read) {
 		return string(c.CriticalStep)
 	}

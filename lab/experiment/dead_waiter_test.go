@@ -8,8 +8,8 @@ import (
 	"oversell/lab/history"
 )
 
-// TestDiedForTheHolder judges a holder that noticed that another request had acquired the lock, and did not sell.
-func TestDiedForTheHolder(t *testing.T) {
+// TestBehindTheDead judges a holder that noticed that another request had acquired the lock, and did not sell.
+func TestBehindTheDead(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -22,13 +22,16 @@ func TestDiedForTheHolder(t *testing.T) {
 		{"the holder sold first", time.Second, history.OK, api.Safe},
 	} {
 		const start = time.Minute
-		result := Result{Verdict: api.Safe, Recording: history.Recording{Events: []history.Event{
+		p := &participant{events: []history.Event{
 			{At: start, Owner: "A", Step: "granted"}, {At: start + test.next, Owner: "B", Step: "granted"},
-		}}}
-		p := &participant{}
-		p.stopped[holder], p.ops[holder].Outcome = "A", test.holds
-		if diedForTheHolder(&result, p); result.Verdict != test.want {
-			t.Errorf("%s: %s (%s), want %s", test.name, result.Verdict, result.Why, test.want)
+		}}
+		p.stopped[holder], p.ops[holder].Outcome, p.ops[contender].Outcome = "A", test.holds, history.OK
+		got := api.Safe
+		if found := behindTheDead(p); found != nil {
+			got = found.verdict
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
 }

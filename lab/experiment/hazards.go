@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"slices"
+	"time"
+
 	"oversell/api"
 	"oversell/lab/history"
 )
@@ -108,7 +111,7 @@ func freedInTime(late api.Text) func(*participant) *finding {
 func pause() Experiment {
 	return Experiment{
 		Hazard: "pause", Group: holderFails, Basic: true, Applies: always, Fenced: true,
-		Plans: []string{"A sells at writing, A freezes, B sells, 1 leases pass, B ends, A thaws, A resumes"},
+		Plans: []string{"A sells at writing, A freezes, B sells, 1 lease passes, B ends, A thaws, A resumes"},
 		Title: api.Text{EN: "the holder pauses past the end of its lease, then writes", ZH: "持锁者停顿超过租期后继续写入"},
 		Shows: api.Text{EN: "two holders, and the late write wins", ZH: "两个持锁者，迟到的写入覆盖了别人的写入"},
 		lapse: pauseLapse(),
@@ -120,7 +123,7 @@ func pause() Experiment {
 func pauseAtRead() Experiment {
 	return Experiment{
 		Hazard: "pause-at-read", ClaimedAs: "pause", Group: holderFails, Applies: always, Fenced: true,
-		Plans: []string{"A sells at writing, A freezes, B sells at read, 1 leases pass, B stops, A thaws, A resumes, A ends, B resumes"},
+		Plans: []string{"A sells at writing, A freezes, B sells at read, 1 lease passes, B stops, A thaws, A resumes, A ends, B resumes"},
 		Title: api.Text{
 			EN: "the holder pauses past the end of its lease, and writes between the contender's read and write",
 			ZH: "持锁者停顿超过租期，恢复时另一个请求已读取、尚未写入",
@@ -176,7 +179,7 @@ func freedForeignLock(p *participant) *finding {
 func operator() Experiment {
 	return Experiment{
 		Hazard: "operator", Group: reported, Applies: inServer, Fenced: true,
-		Plans: []string{"A sells at read, locks deleted, B sells, 1 leases pass, B ends, A resumes"},
+		Plans: []string{"A sells at read, locks deleted, B sells, 1 lease passes, B ends, A resumes"},
 		Title: api.Text{EN: "an operator deletes the lock while its holder works", ZH: "持锁者工作期间，运维人员删除了它的锁"},
 		Shows: api.Text{EN: "does the holder notice before it writes?", ZH: "它在写入之前能发现吗？"},
 		lapse: api.Text{EN: "The holder's lock was deleted, and it wrote anyway.", ZH: "持锁者的锁已被删除，它仍然写入。"},
@@ -321,5 +324,292 @@ func clockJump() Experiment {
 		Plans: []string{"A sells at writing, all clocks jump, B sells for 5 s, B ends, A resumes"},
 		Title: api.Text{EN: "the clocks of all Redis servers jump ahead by an hour", ZH: "所有 Redis 的时钟快进一小时"},
 		Shows: api.Text{EN: "keys expire early, and there are two holders", ZH: "键提前过期，出现两个持锁者"},
+	}
+}
+
+// deadlock lets two requests want what the other has. Two transactions have read the row in share mode, and both write.
+// Or each request names the same two locks, in the opposite order.
+func deadlock() Experiment {
+	return Experiment{
+		Hazard: "deadlock", Group: faultless, Applies: claimed("deadlock"),
+		Plans: []string{"A sells a then b for 1 lease at read, B sells b then a for 1 lease, A resumes"},
+		Title: api.Text{EN: "two requests want what the other one has", ZH: "两个请求各占一份，又都要对方的那份"},
+		Shows: api.Text{
+			EN: "both wait: MySQL rolls one of them back (error 1213), locks outside it wait until a time-out",
+			ZH: "互相等待：MySQL 回滚其中一个（错误 1213），数据库之外的锁一直等到超时",
+		},
+		judge: waitForEachOther,
+	}
+}
+
+func waitForEachOther(p *participant) *finding {
+	switch n := p.ops[holder].Retries + p.ops[contender].Retries; {
+	case !p.Card.SeveralLocks && n > 0:
+		return &finding{api.Wasteful, "", api.Textf(
+			"The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.",
+			"两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
+	case p.Card.SeveralLocks && p.stopped[holder] == "":
+		return &finding{api.Inconclusive, "", api.Text{EN: "The holder never had one lock of several.", ZH: "持锁者没有停在只拿到一把锁的时候。"}}
+	case p.Card.SeveralLocks && (p.ops[holder].Outcome != history.OK || p.ops[contender].Outcome != history.OK):
+		return stalled(api.Textf("Each request had one lock and waited for the other one, until %v had passed.",
+			"两个请求各占一把锁，又等对方的那把，直到 %v 之后超时。", Lease))
+	}
+	return nil
+}
+
+// deadWaiter kills a waiter, lets the holder go on, and expects that the waiter behind the dead one gets the lock. The
+// session of the dead one ends meanwhile. It does not apply to a lock whose lease ends without notice, which breaks it by
+// itself.
+func deadWaiter() Experiment {
+	return Experiment{
+		Hazard: "dead-waiter", Group: linkFails, Applies: func(c Card) bool { return c.Locker && (!c.Unchecked || c.Renews) },
+		Plans: []string{"A sells at read, C sells for 30 s, B sells for 17 s, C dies, 2 leases pass, A resumes, B ends"},
+		Title: api.Text{EN: "a waiter in the middle of the queue is killed", ZH: "队列中间的一个等待者宕机"},
+		Shows: api.Text{EN: "the waiter behind it enters beside the holder, or waits for ever", ZH: "排在后面的请求与持锁者同时进入临界区，或者一直等下去"},
+		judge: behindTheDead,
+	}
+}
+
+// behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
+// waiter died. A holder that notices this writes nothing, so no update is lost.
+func behindTheDead(p *participant) *finding {
+	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped[holder] && e.Step == string(api.Granted) })
+	if granted >= 0 && p.ops[holder].Outcome != history.OK {
+		if next := nextGrant(p.events, p.stopped[holder], p.events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
+			return &finding{api.Broken, MutualExclusion, api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
+				"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000)}
+		}
+	}
+	return mustSell(stalled(api.Textf("A waiter died. The request behind it did not get the lock, though the holder had ended %v before.",
+		"一个等待者宕机。持锁者结束之后 %v 内，排在它后面的请求仍然没有拿到锁。", grantBound)), contender)(p)
+}
+
+// waiterReset ends the connections of a waiter, and with them its subscription, its watch or its blocking command. Then
+// the holder releases the lock. The waiter must learn of that, or must have returned an error before.
+func waiterReset() Experiment {
+	return Experiment{
+		Hazard: "waiter-reset", Group: linkFails, Applies: func(c Card) bool {
+			return claimedOrOnTrial("waiter-reset", anyServer...)(c) && (!c.Unchecked || c.Renews)
+		},
+		Plans: []string{"A sells at read, B sells for 23 s, 0.3 leases pass, B disconnects, A resumes, B ends"},
+		Title: api.Text{EN: "the connections of a waiter end while it waits", ZH: "等待者的连接在等待期间断开"},
+		Shows: api.Text{EN: "a waiter that does not subscribe again sleeps through the release", ZH: "没有重新订阅的等待者错过锁的释放"},
+		judge: func(p *participant) *finding {
+			late := p.ops[contender].Return - p.ops[holder].Return
+			if late < 0 || p.ops[contender].Outcome == history.OK && late < p.patience() {
+				return nil // also if it has returned an error
+			}
+			return stalled(api.Textf("The connections of the waiter ended. It still did not have the lock %v after the holder's release.",
+				"等待者的连接断开了。持锁者释放锁 %v 之后，它仍然没有拿到锁。", late.Round(time.Second)))
+		},
+	}
+}
+
+// patience is the longest time from a release to the grant to a waiter.
+func (p *participant) patience() time.Duration {
+	return grantBound + time.Duration(p.Card.PollMS)*time.Millisecond
+}
+
+// waiterSession ends the session, or the lease, of a waiter, and with it the place in the queue. The
+// waiter must leave, or queue again, before the holder releases the lock (etcd-io/etcd#19597). It must
+// not acquire the lock with its old session. Both waiters work: two holders then overlap, even if one is granted later.
+func waiterSession() Experiment {
+	return Experiment{
+		Hazard: "waiter-session", Group: reported, Applies: locksOn("zookeeper", "etcd"),
+		Plans: []string{"A sells at read, C sells working 0.5 leases for 30 s, C loses its session, B sells working 0.5 leases, A resumes, B ends, C ends"},
+		Title: api.Text{EN: "the session of a waiter expires", ZH: "等待者的会话过期"},
+		Shows: api.Text{EN: "does it wait in vain, or acquire the lock beside the next waiter?", ZH: "它白白等待，还是与下一个等待者同时拿到锁？"},
+		judge: judgeWaiter,
+	}
+}
+
+func judgeWaiter(p *participant) *finding {
+	waiter := p.ops[observer]
+	noticed := p.ops[contender].Call // the end of the time in which the waiter can notice its loss
+	if waiter.Outcome != history.OK && waiter.Return > noticed {
+		return stalled(api.Text{
+			EN: "The waiter had lost its place in the queue, waited until the holder's release, and was rejected then.",
+			ZH: "等待者在队列中的位置已经丢失，但一直等到持锁者释放之后才被拒绝。",
+		})
+	}
+	late := stalled(api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", grantBound))
+	return mustSell(late, contender)(p)
+}
+
+// clientClocks lets the contender's program run with a clock that is ten seconds ahead. A lock whose end is a time of
+// its holder's clock has ended for the contender, and fences that are times fall when the holder's program has the lock
+// again. Our own strategies are in a Go program, whose clock cannot be set.
+func clientClocks() Experiment {
+	return Experiment{
+		Hazard: "client-clocks", Group: holderFails, Applies: func(c Card) bool { return c.onTrial() && (c.Lease || c.Fenced) },
+		Plans: []string{"B runs ahead, A sells at read, B sells for 1 s, B ends, A resumes, A ends, B sells, B ends, A sells, A ends"},
+		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
+		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early, and such a fence falls", ZH: "按客户端时钟计算到期的锁提前到期，这样的栅栏号会变小"},
+		judge: func(p *participant) *finding {
+			if p.ops[contender].Reason != string(api.Unavailable) {
+				return nil
+			}
+			return &finding{api.Inconclusive, "", api.Text{
+				EN: "The program with the other clock did not serve, so nothing shows that the lock kept it out.",
+				ZH: "换了时钟的程序没有服务，所以看不出是不是锁挡住了它。",
+			}}
+		},
+	}
+}
+
+// crashBetween kills the holder's process before each command of its acquisition but the first.
+func crashBetween() Experiment {
+	return Experiment{
+		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", anyServer...),
+		Plans: []string{"for each n from 2, A sells at asked, A holds n, A resumes at granted, A dies, B sells, B ends"},
+		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
+		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
+		judge: func(p *participant) *finding {
+			return mustSellInTime(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
+				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
+		},
+	}
+}
+
+// lateAcquire delays each command of an acquisition until another request has acquired the lock. The lock of a killed
+// holder has expired before, so an acquisition that reads that, and then takes the lock over, has read too early.
+func lateAcquire() Experiment {
+	return Experiment{
+		Hazard: "late-acquire", Group: holderFails, Applies: Card.onTrial,
+		Plans: []string{"for each n, C sells at read, C dies, 1.5 leases pass, A sells at asked, A holds n, A resumes at granted, B sells working 0.5 leases for 1 lease, A delivers, A resumes, B ends"},
+		Title: api.Text{
+			EN: "a command of an acquisition arrives late, when another request holds the lock",
+			ZH: "加锁的一条命令迟到，锁已被另一个请求持有",
+		},
+		Shows: api.Text{
+			EN: "an acquisition that looks first, and takes the lock in another command, takes the lock of another request",
+			ZH: "先查看、再用另一条命令加锁，会夺走别人的锁",
+		},
+		judge: func(p *participant) *finding {
+			if p.ops[contender].Reason != string(api.Lost) {
+				return nil
+			}
+			return &finding{api.Aborted, "", api.Text{
+				EN: "The lock was taken from the contender, which noticed it and did not write.",
+				ZH: "竞争者的锁被夺走，它发现了，没有写入。",
+			}}
+		},
+	}
+}
+
+// lateRelease delays each command of a release until the lease has ended and the contender has the
+// lock. The command arrives late, as on a slow network. A release of two commands, such as GET and
+// DEL, has compared too early, and frees the contender's lock.
+func lateRelease() Experiment {
+	return Experiment{
+		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", anyServer...),
+		Plans: []string{"for each n, A sells at written, A renews, A holds n, A resumes, B sells at read, B stops, A delivers, A ends, C sells for 0.5 s, C ends, B resumes"},
+		Title: api.Text{
+			EN: "a command of the release arrives late, when another request holds the lock",
+			ZH: "释放锁的一条命令迟到，锁已被另一个请求持有",
+		},
+		Shows: api.Text{
+			EN: "a release that compares and deletes in two commands frees the lock of another request",
+			ZH: "分两条命令比较和删除，会解除别人的锁",
+		},
+		judge: freedForeignLock,
+	}
+}
+
+// lostReply loses the answer to an acquisition, so the client does not know that it has the lock. C loads scripts and
+// creates directories first: only the acquisition's answer must be lost.
+func lostReply() Experiment {
+	return Experiment{
+		Hazard: "lost-reply", Group: linkFails, Applies: claimedOrOnTrial("lost-reply", anyServer...),
+		Plans: []string{"for each n, C sells, C ends, A sells for 1 s at asked, A loses n, A resumes, A ends, B sells, B ends"},
+		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
+		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
+		judge: func(p *participant) *finding {
+			waited := p.ops[contender].Waited
+			if p.ops[contender].Outcome == history.OK && waited < Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
+				return nil
+			}
+			return stalled(api.Textf(
+				"A lock without an owner kept the next request waiting for %v.",
+				"一把没有主人的锁让下一个请求等了 %v。", waited.Round(100*time.Millisecond)))
+		},
+	}
+}
+
+// releaseReply loses the answer to each command of a release in turn. A holder that cannot know whether it has released
+// the lock must not renew it any more, and must not leave it without an end.
+func releaseReply() Experiment {
+	return Experiment{
+		Hazard: "release-reply", Group: linkFails, Applies: claimedOrOnTrial("release-reply", anyServer...),
+		Plans: []string{"for each n, A sells at written, A renews, A loses n, A resumes, A ends, B sells, B ends"},
+		Title: api.Text{EN: "the answer to a command of the release is lost", ZH: "释放锁的一条命令已执行，应答却丢失"},
+		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
+		judge: func(p *participant) *finding {
+			return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
+				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
+		},
+	}
+}
+
+// lateAnswer delays the answer to the holder's acquisition, and holds back all later commands of its
+// lock, until the contender has the lock. A holder that counts its lease from the answer still
+// believes in its lock then. A driver has many answers for a command, or a short time-out, so n answers share the delay.
+func lateAnswer() Experiment {
+	return Experiment{
+		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", anyServer...),
+		Plans: []string{"for each n, A sells for 3 leases at asked, A slows for 2 s, A holds n+1, A resumes at read, A stops, A speeds up, B sells, B ends, A resumes"},
+		Title: api.Text{EN: "the answer to an acquisition is late, and the renewals do not arrive", ZH: "加锁的应答迟到，续期的命令没有到达"},
+		Shows: api.Text{
+			EN: "a holder that counts its lease from the answer writes after the end of the lease",
+			ZH: "从应答算起租期的持有者，在租期结束之后写入",
+		},
+		lapse: pauseLapse(),
+	}
+}
+
+// missedRelease holds back each command of a waiter until the holder has released the lock. A waiter that looks first,
+// and subscribes in another command, then waits for a message that has been sent. It comes late enough for a waiter that
+// takes old messages for those of another wait.
+func missedRelease() Experiment {
+	return Experiment{
+		Hazard: "missed-release", Group: linkFails, Applies: func(c Card) bool { return c.onTrial() && (!c.Unchecked || c.Renews) },
+		Plans: []string{"for each n, A sells at read, B holds n, B sells for 23 s, A resumes, A ends, 0.17 leases pass, B delivers, B ends"},
+		Title: api.Text{EN: "the lock is released between two commands of a waiter", ZH: "锁在等待者的两条命令之间被释放"},
+		Shows: api.Text{EN: "a waiter that subscribes after its look at the lock sleeps through the release", ZH: "先查看锁、之后才订阅的等待者错过锁的释放"},
+		judge: func(p *participant) *finding {
+			late := p.ops[contender].Return - p.ops[holder].Return
+			if late < p.patience() {
+				return nil
+			}
+			return stalled(api.Textf("The command %[1]s, number %[2]d of the waiter, arrived after the holder's release. The waiter still did not have the lock %[3]v later.",
+				"等待者的第 %[2]d 条命令 %[1]s 在持锁者释放锁之后到达，此后 %[3]v 它仍然没有拿到锁。", p.command, p.nth, late.Round(time.Second)))
+		},
+	}
+}
+
+// renewalReply loses the answer to a renewal that the server has carried out
+// (cirello-io/dynamolock#280). The lock is held, so its holder must keep it and sell. Without another renewal, the lease
+// ends meanwhile, and the contender acquires the lock.
+func renewalReply() Experiment {
+	gaveUp := &finding{api.Aborted, "", api.Text{
+		EN: "The server had renewed the lock, but the holder gave it up and did not write.",
+		ZH: "服务器已经续期，但持锁者放弃了锁，没有写入。",
+	}}
+	stuck := stalled(api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound))
+	return Experiment{
+		Hazard: "renewal-reply", Group: reported, Applies: func(c Card) bool { return c.Locker && c.Renews },
+		Plans: []string{"A sells at read, A loses a renewal, B sells for 22 s, 1.5 leases pass, A resumes, B ends"},
+		Title: api.Text{EN: "the answer to a renewal is lost", ZH: "续期成功，应答却丢失"},
+		Shows: api.Text{EN: "does the holder give up a lock that it still has?", ZH: "持锁者会放弃其实还在的锁吗？"},
+		lapse: api.Text{
+			EN: "The holder stopped its renewals after the lost answer, and wrote after the end of its lease.",
+			ZH: "应答丢失之后持锁者不再续期，租期结束后仍然写入。",
+		},
+		judge: func(p *participant) *finding {
+			if f := mustSell(gaveUp, holder)(p); f != nil {
+				return f
+			}
+			return mustSell(stuck, contender)(p)
+		},
 	}
 }

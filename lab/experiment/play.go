@@ -11,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/history"
 )
 
 // play carries out the plan of a hazard, or the one of its plans that the seed chooses, for one group of strategies after
@@ -22,7 +23,14 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 		if err != nil && len(subjects) > 0 {
 			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
 		}
-		some, err := r.with(subjects...).inGroups(plan, func(group []Subject) ([]Result, error) { return r.with(group...).playOnce(ctx, plan) })
+		some, err := r.with(subjects...).inGroups(plan, func(group []Subject) ([]Result, error) {
+			if plan[0].Do == chaos.Each {
+				result, err := r.with(group...).forEach(ctx, plan)
+				return []Result{result}, err
+			}
+			results, _, err := r.with(group...).playOnce(ctx, plan, 0)
+			return results, err
+		})
 		results = append(results, some...)
 		if err != nil {
 			return results, err
@@ -84,44 +92,97 @@ func together(plan chaos.Plan, s Subject) string {
 }
 
 // playOnce carries out a plan once, on strategies that one fault can serve.
-func (r *round) playOnce(ctx context.Context, plan chaos.Plan) (results []Result, err error) {
+func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
 	r.drawReplicas()
 	if plan.Has(chaos.Deletes) {
 		if err := clearLockTables(ctx, r); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for i := range r.subjects {
 		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := r.bed.Rig.AwaitEven(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
+	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
 	p.stepOf = func(c Card, step api.Step) api.Step {
 		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
 	}
+	p.nth = nth
 	err = p.play(ctx, plan)
 	if err = errors.Join(err, p.finish(context.WithoutCancel(ctx))); err != nil {
-		return nil, err
+		return nil, p, err
 	}
 	r.began, r.spans, r.injectedAt, r.missed = p.began, p.spans, p.struckAt, p.missed(plan)
 	for _, run := range p.runs {
 		of := run.participant(plan)
+		if of.nth = nth; nth > 0 && p.onCommand() != nil && !r.bed.idle {
+			of.command = p.onCommand().fault.Command()
+		}
 		if r.injectedAt == 0 { // no fault: from the contender's request
 			r.injectedAt = of.ops[contender].Call
 		}
 		results = append(results, r.result(ctx, of))
 	}
-	return results, ctx.Err()
+	return results, p, ctx.Err()
+}
+
+// mostCommands limits the commands of an acquisition or of a release, for a lock that never ends.
+const mostCommands = 8
+
+// forEach carries out a plan on one strategy for each command of its lock, until a run fails, or the lock sends no more. It
+// returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
+// are: nothing else on its replica runs then.
+func (r *round) forEach(ctx context.Context, plan chaos.Plan) (last Result, err error) {
+	last = r.safe(r.subjects[0], 0, nil)
+	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
+	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
+	late, refused := plan.Has(chaos.Slow), false
+	for nth := plan[0].Nth; nth <= mostCommands && !(last.Verdict.Failed() || late && last.Verdict != api.Inconclusive); nth++ {
+		results, p, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
+		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
+			return last, fmt.Errorf("command %d: %w", nth, err)
+		}
+		holder, on := p.runs[0].clients[0], p.onCommand()
+		switch {
+		case r.bed.idle || on == nil:
+			return last, nil
+		case late && holder.op.Outcome == history.Refused && on.fault.Others():
+			refused = true
+			continue
+		case !on.landed && nth == plan[0].Nth && nth > 1 && on.fault.Others():
+			last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
+			return last, nil
+		case !on.landed && !late:
+			return last, nil
+		}
+		last = results[0]
+		if last.Verdict.Failed() && plan.Has(chaos.Heals) {
+			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", on.fault.Command(), nth), last.Why)
+		}
+	}
+	if refused && last.Verdict == api.Inconclusive {
+		last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
+	}
+	return last, ctx.Err()
+}
+
+// onCommand returns the fault that holds a command back, or loses its answer.
+func (p *player) onCommand() *struck {
+	i := slices.IndexFunc(p.injected, func(s *struck) bool { return s.Do == chaos.Holds || s.Do == chaos.Loses })
+	if i < 0 {
+		return nil
+	}
+	return p.injected[i]
 }
 
 // missed returns an error if the plan has faults, and none has had its effect.
 func (p *player) missed(plan chaos.Plan) (err error) {
 	if !slices.ContainsFunc(plan, func(m chaos.Move) bool {
-		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Lags && m.Do != chaos.RowLags
+		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Renews && m.Do != chaos.Lags && m.Do != chaos.RowLags
 	}) {
 		return nil
 	}

@@ -30,6 +30,8 @@ type player struct {
 	spans    []history.Span
 	coverage chaos.Coverage
 	lagging  *rig.Link                     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	nth      int                           // the number n of a plan for each n; otherwise 0
+	places   places                        // in queues, before the request that loses its session
 	behind   fault.Heal                    // after RowLags, of the links on which a stock in Redis reaches the row
 	began    time.Duration                 // since the start of the recording: results leave out earlier steps
 	struckAt time.Duration                 // when the first fault had been injected; 0 without one
@@ -100,8 +102,13 @@ func inOrderOfClients() (on [chaos.Clients]int) {
 func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
 	for at := 0; at < len(plan) && err == nil; {
 		next := at
-		for next < len(plan) && isRequest(plan[next].Do) {
+		for next < len(plan) && isRequest(plan[next].Do) && (next == at || !losesSession(plan, next)) {
 			next++
+		}
+		if losesSession(plan, at) {
+			if p.places, err = p.bed.places(ctx); err != nil {
+				return err
+			}
 		}
 		if next > at {
 			err = p.requests(ctx, plan[at:next])
@@ -116,6 +123,12 @@ func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
 		at++
 	}
 	return err
+}
+
+// losesSession reports whether the request of a move loses its session later. Nothing else may queue meanwhile.
+func losesSession(plan chaos.Plan, at int) bool {
+	return plan[at].Do == chaos.Sells && plan[at:].Has(chaos.LosesSession) &&
+		slices.ContainsFunc(plan[at:], func(m chaos.Move) bool { return m.Do == chaos.LosesSession && m.Client == plan[at].Client })
 }
 
 // note keeps a move that was carried out, or skipped.
@@ -163,6 +176,10 @@ func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 			return false, nil
 		}
 		return true, sleep(ctx, p.lasts(m.For, 4*Lease/3))
+	case chaos.Renews:
+		return p.renew(ctx, m)
+	case chaos.LosesSession:
+		return true, p.expire(ctx, m.Client)
 	case chaos.Boots:
 		return true, p.bed.restart(ctx, name(p.on[m.Client]))
 	case chaos.Lags:
@@ -219,7 +236,7 @@ func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 			err = r.reads(ctx, b)
 		}
 	case chaos.Ends, chaos.Stops:
-		if done = b.running() && !gone; done {
+		if done = b.ended != nil && !gone; done {
 			err = r.end(ctx, b)
 		}
 	case chaos.Cancels:

@@ -39,6 +39,9 @@ type participant struct {
 	Subject
 	stopped [roles]string // owners of the requests that were stopped at a step
 	stops   bool          // the holder is to stop
+	events  []history.Event
+	nth     int    // of a plan for each n
+	command string // the name of the command that was held back, or whose answer was lost
 	ops     [roles]history.Op
 	ended   [roles]chan struct{}
 }
@@ -391,6 +394,7 @@ func (r *round) result(ctx context.Context, p *participant) Result {
 		result.Verdict, result.Why = api.Inconclusive, failure(err)
 		return result
 	}
+	p.events = result.Recording.Events
 	found := r.find(p, stock, result.Recording)
 	result.Verdict, result.Invariant = found.verdict, found.invariant
 	result.Why = api.Joined(result.Counts(), found.why, p.answers())

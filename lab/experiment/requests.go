@@ -96,7 +96,7 @@ func (r *run) end(ctx context.Context, b *buyer) error {
 // settle waits until the request has stopped or ended, or takes no step any more.
 func (r *run) settle(ctx context.Context, b *buyer) error {
 	began, steps, last := time.Now(), 0, time.Now()
-	for time.Since(last) < r.limit(b) {
+	for time.Since(last) < r.limit(ctx, b) {
 		now, err := r.find(ctx, b, began)
 		if err != nil {
 			return err
@@ -116,7 +116,10 @@ func (r *run) settle(ctx context.Context, b *buyer) error {
 
 // limit returns for how long a request may take no step until it is taken for one that waits. Alone, and without a fault, it
 // cannot wait for anything.
-func (r *run) limit(b *buyer) time.Duration {
+func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
+	if i := r.index(chaos.Holds, b.client); i >= 0 && len(r.runs) == 1 && r.nth > 0 && r.lasting[i].fault.Landed(ctx) != nil {
+		return Lease/3 + time.Duration(r.subject.Card.PollMS)*time.Millisecond // it may still send the command that is to be held back
+	}
 	if b.owner != "" && r.phase(b) == chaos.Wait {
 		return settled
 	}

@@ -33,7 +33,7 @@ type struck struct {
 // strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
 func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	on := p.on[m.Client]
-	if p.gone[on] && !m.Do.OnServer() || p.index(m.Do, m.Client) >= 0 || m.Do.OnLink() && !p.linksFree(m.Client) {
+	if p.gone[on] && !m.Do.OnServer() || p.index(m.Do, m.Client) >= 0 || m.Do.OnLink() && !p.linksFree(m.Client) && !p.combines(m) {
 		return false, nil
 	}
 	if m.Do.OnServer() && p.failedOver() || m.Do == chaos.FailsOver && !p.allLinksFree() {
@@ -82,13 +82,55 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 		p.injected = p.injected[:len(p.injected)-1] // the end of a process is no proof that its links were silent
 		return true, err
 	}
+	if m.Do == chaos.LosesRenewal {
+		_ = within(ctx, 2*Lease, "the answer to a renewal is lost", func() bool { return f.Landed(ctx) == nil }) // else it has not landed
+		return true, ctx.Err()
+	}
 	if m.Do == chaos.Starves || m.Do == chaos.Stalls {
 		err = sleep(ctx, Lease/2)
 	}
-	if !m.Do.Lasts() && m.Do != chaos.Loses {
+	if !m.Do.Lasts() && m.Do != chaos.Loses && m.Do != chaos.RunsAhead {
 		err = errors.Join(err, p.endFault(ctx, s))
 	}
 	return true, err
+}
+
+// combines reports whether a fault comes on links whose answers are slow.
+func (p *player) combines(m chaos.Move) bool {
+	return m.Do == chaos.Holds && p.nth > 0 && p.index(chaos.Slow, m.Client) >= 0
+}
+
+// lostRenewal loses the answer to a renewal: the holder is stopped and has its lock, so what its replica sends to these
+// servers is one.
+func (p *player) lostRenewal(l *rig.Link) fault.Fault {
+	text := p.text()
+	switch service := p.runs[0].subject.Card.lockService(); {
+	case service == "zookeeper" || service == "etcd": // their renewals are heartbeats
+		return fault.LostReplies(l)
+	case text != "" && service == "mysql":
+		text = "UPDATE " // a renewal of ours names the row by its number
+	}
+	return fault.LostAnswer(l, text, 1)
+}
+
+// renew waits until the lock of a program on trial has just been renewed: the next commands are others.
+func (p *player) renew(ctx context.Context, m chaos.Move) (done bool, err error) {
+	links := p.links(name(p.on[m.Client]), chaos.Move{Do: chaos.Holds})
+	if card := p.runs[0].subject.Card; !card.Renews || !card.onTrial() || len(links) == 0 || p.bed.idle {
+		return false, nil
+	}
+	var gates []fault.Fault
+	for _, l := range links {
+		gates = append(gates, fault.HoldCommand("", 1, l))
+	}
+	heal, err := fault.Together(gates...).Inject(ctx)
+	if err != nil {
+		return false, err
+	}
+	_ = within(ctx, Lease/2, "a renewal", func() bool { // on all servers, if there are several
+		return !slices.ContainsFunc(gates, func(g fault.Fault) bool { return g.Command() == "" })
+	})
+	return true, errors.Join(heal(ctx), restore(links)(ctx))
 }
 
 // failedOver reports whether the links lead to the replica of Redis.
@@ -227,12 +269,14 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 			all = append(all, fault.DeleteLocks(p.bed.Rig, service))
 		}
 		return allOf(all)
-	case chaos.Freezes, chaos.Starves, chaos.Dies:
+	case chaos.Freezes, chaos.Starves, chaos.Dies, chaos.RunsAhead:
 		server, err := p.bed.Rig.Server(on)
-		if err != nil {
+		switch {
+		case err != nil:
 			return f, false
-		}
-		if m.Do != chaos.Dies {
+		case m.Do == chaos.RunsAhead:
+			return fault.ProgramClock(server, 10*time.Second), true
+		case m.Do != chaos.Dies:
 			return fault.Stop(server), true
 		}
 		f = fault.Kill(server)
@@ -336,7 +380,9 @@ func (p *player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 	case chaos.Cut, chaos.LosesPower:
 		return fault.Cut(l)
 	case chaos.Slow:
-		return fault.Delay(l, 500*time.Millisecond)
+		return fault.Delay(l, p.lasts(m.For, time.Second/2)/time.Duration(max(1, p.nth))) // of each of n answers
+	case chaos.LosesRenewal:
+		return p.lostRenewal(l)
 	case chaos.Holds:
 		return fault.HoldCommand(p.text(), m.Nth, l)
 	case chaos.Loses:

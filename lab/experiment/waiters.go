@@ -204,3 +204,11 @@ func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err er
 	}
 	return false, err
 }
+
+// queued returns the step that a waiting request reports: queued at a fair lock, otherwise asked.
+func queued(c Card) string {
+	if c.Fair {
+		return string(api.Queued)
+	}
+	return string(api.Asked)
+}

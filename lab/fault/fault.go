@@ -20,6 +20,10 @@ import (
 type Fault struct {
 	Name   string // the kind of fault, such as "stop" or "cut from redis-1"
 	Target string // the server that is affected, such as "replica-1"
+	// Command returns the name of the command that it holds back, or whose answer it loses, such as DEL, or "" before it
+	// has come. Others returns whether the lock has sent another command. Both may be nil.
+	Command func() string
+	Others  func() bool
 
 	inject func(ctx context.Context) error
 	heal   func(ctx context.Context) error

@@ -46,7 +46,20 @@ func LostReplies(l *rig.Link) Fault { return lost(l, l.LoseReplies) }
 // LostAnswer loses the answer to the nth command of a lock that contains text, from 1. Heartbeats and statements on
 // the stock do not count. [Fault.Inject] only arms the fault.
 func LostAnswer(l *rig.Link, text string, nth int) Fault {
-	return lost(l, func() error { _, err := l.LoseAnswer(text, nth); return err })
+	var gate *rig.HeldCommand
+	return named(lost(l, func() (err error) { gate, err = l.LoseAnswer(text, nth); return err }), &gate)
+}
+
+// named returns the fault with the name of the command that a gate has seen.
+func named(f Fault, gate **rig.HeldCommand) Fault {
+	f.Command = func() string {
+		if *gate == nil {
+			return ""
+		}
+		return (*gate).Name()
+	}
+	f.Others = func() bool { return *gate != nil && (*gate).Count() > 0 }
+	return f
 }
 
 // Disconnect ends each open connection of a link. A client can connect again at once.
@@ -71,7 +84,7 @@ func Delay(l *rig.Link, by time.Duration) Fault {
 // rig.HoldCommandOn. Heal delivers it, and leaves the links as they are: Restore would lose it.
 func HoldCommand(text string, nth int, links ...*rig.Link) Fault {
 	var held *rig.HeldCommand
-	return Fault{
+	return named(Fault{
 		Name: "command held back", Target: links[0].From(),
 		inject: func(context.Context) (err error) {
 			held, err = rig.HoldCommandOn(links, text, nth)
@@ -82,5 +95,5 @@ func HoldCommand(text string, nth int, links ...*rig.Link) Fault {
 			return nil
 		},
 		landed: unless(func() bool { return held.Name() != "" }, "no command was held back"),
-	}
+	}, &held)
 }

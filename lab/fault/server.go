@@ -62,6 +62,25 @@ func Restart(s *rig.Server) Fault {
 	}
 }
 
+// ProgramClock sets the clock of the programs that a replica starts ahead by an offset, and starts the replica again. Heal
+// does the same without the offset. It has landed if the programs have read this clock: see rig.Server.FollowsProgramClock.
+func ProgramClock(s *rig.Server, offset time.Duration) Fault {
+	again := func(offset time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if err := s.SetProgramClock(offset); err != nil {
+				return err
+			}
+			_, err := Restart(s).Inject(ctx)
+			return err
+		}
+	}
+	return Fault{
+		Name: fmt.Sprintf("clock jumps by %s", offset), Target: s.Name(),
+		inject: again(offset), heal: again(0),
+		landed: func(context.Context) error { return s.FollowsProgramClock() },
+	}
+}
+
 // ClockJump sets the clock of a Redis ahead by an offset, or back if that is negative. Keys
 // expire by that clock: after a jump of ten seconds, a lease of ten seconds has expired. Heal
 // sets the clock right again; keys that expired stay deleted. The rig needs Config.Clocks.

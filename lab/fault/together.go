@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,17 @@ func Together(all ...Fault) Fault {
 		},
 		heal:   heal,
 		landed: func(ctx context.Context) error { return Landed(ctx, all...) },
+		Command: func() (name string) {
+			for _, f := range all {
+				if f.Command != nil {
+					name = cmp.Or(name, f.Command())
+				}
+			}
+			return name
+		},
+		Others: func() bool {
+			return slices.ContainsFunc(all, func(f Fault) bool { return f.Others != nil && f.Others() })
+		},
 	}
 }
 
