@@ -81,7 +81,7 @@ func (l *Adapter) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, er
 func (l *Adapter) Try(ctx context.Context) error {
 	var lock *locks.Lock
 	err := errLate
-	for i := 1; i <= 3 && errors.Is(err, errLate); i++ {
+	for i := 1; i <= 2 && errors.Is(err, errLate); i++ {
 		name := fmt.Sprintf("try-%d", i)
 		lock, err = l.Acquire(ctx, locks.Request{Key: name, Owner: name, Wait: restartPause})
 	}
