@@ -19,6 +19,7 @@ func TestWords(t *testing.T) {
 		"A reads, B sells at read, B stops, a lease passes, server 2 jumps, A holds row 2, A delivers row, A holds 1, A delivers, A loses 1",
 		"for each n from 2, A sells at asked, A holds n, A loses n+1, 1 lease passes, A renews, B runs ahead",
 		"for each n, A holds n",
+		"A stays with the old master, A joins the new master, all Sentinels die but 2, the Sentinels start, the slot moves to stage 3, B sells again",
 	} {
 		p, err := chaos.Parse(text)
 		if err != nil || p.String() != text {
@@ -39,7 +40,7 @@ func TestWords(t *testing.T) {
 		"E sells":                           "the clients are A, B and C",
 		"server 1 dies":                     "what a server does: crashes, restarts, stalls, jumps",
 		"redis dies":                        `did you mean "redis fails over"?`,
-		"A sells quickly":                   "after sells may come: try, nested, briefly",
+		"A sells quickly":                   "after sells may come: try, again, nested, briefly",
 		"A sells for ever now":              `"ever" must be`,
 		"A sells for 2 minutes":             `"minutes" must be s or leases`,
 		"A is cut off from servers 5-3":     "numbers of servers, such as 1-3",

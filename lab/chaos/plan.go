@@ -55,7 +55,10 @@ const (
 	LosesSession Verb = "loses-session" // its place in the queue, with its session or its lease, ends
 	Renews       Verb = "renews"        // no fault: the next move waits until the lock of a program on trial has just been renewed
 	RunsAhead    Verb = "runs-ahead"    // its program starts again, with a clock that is ten seconds ahead
-	Lags         Verb = "lags"          // the replica of Redis gets no more writes
+	Lags         Verb = "lags"          // the replica of Redis, or of the database, gets no more writes
+	StaysBehind  Verb = "stays-behind"  // Sentinel promotes a replica of Redis, and the client stays with the old master, which goes on
+	QuorumDies   Verb = "quorum-dies"   // all Sentinels but the Nth are killed, and then the master
+	SlotMoves    Verb = "slot-moves"    // no fault: the slot of the lock moves to another master of a cluster, up to the stage Nth of four
 	RowLags      Verb = "row-lags"      // a stock in Redis does not reach the row
 	MinorityDies Verb = "minority-dies" // as many servers of the lock die as leave a majority, and the leader is one of them
 	MajorityDies Verb = "majority-dies" // one more
@@ -71,12 +74,12 @@ func Faults() []Verb {
 
 // IsFault reports whether a move injects a fault.
 func (v Verb) IsFault() bool {
-	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
+	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
 func (v Verb) OnServer() bool {
-	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver, Lags, RowLags, MinorityDies, MajorityDies, ClocksJump}, v)
+	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver, Lags, RowLags, QuorumDies, SlotMoves, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // OnLink reports whether a fault strikes the links from a client to the servers of the lock, or to the database.
@@ -86,7 +89,7 @@ func (v Verb) OnLink() bool {
 
 // Lasts reports whether a fault stays until it is healed.
 func (v Verb) Lasts() bool {
-	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver, LosesPower, Refused, Lags, MinorityDies, MajorityDies, ClocksJump}, v)
+	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver, LosesPower, Refused, Lags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
 // Amount is a time, in leases or in seconds. The zero Amount is none.
@@ -123,6 +126,7 @@ type Move struct {
 	Leased    bool     // it locks for a lease, which nothing renews
 	Of        Verb     // the fault that Heals heals
 	Try       bool     // the sale does not wait for the lock
+	Again     bool     // the sale repeats one that was refused, and is skipped otherwise
 	Nested    bool     // it acquires the lock a second time
 	For       Amount   // how long the sale waits for the lock; of Passes, the time that passes
 	Early     bool     // the sale waits until shortly before the end of a lease that nothing renews
@@ -169,6 +173,8 @@ func (m Move) String() string {
 		if m.For.N == 1 {
 			words[1] = "passes"
 		}
+	case p.after:
+		words = []string{p.words, strconv.Itoa(m.Nth)}
 	case m.byNobody() && p.numbered:
 		words = []string{"server", strconv.Itoa(max(1, m.Nth)), p.words}
 	case m.Do == Each && m.Nth > 1:
@@ -240,6 +246,7 @@ type option struct {
 func options() []option {
 	return []option{
 		{"try", func(m *Move) *bool { return &m.Try }, []Verb{Sells, Locks, Awaits}},
+		{"again", func(m *Move) *bool { return &m.Again }, []Verb{Sells}},
 		{"nested", func(m *Move) *bool { return &m.Nested }, []Verb{Sells}},
 		{"many", func(m *Move) *bool { return &m.Many }, []Verb{Locks}},
 		{"leased", func(m *Move) *bool { return &m.Leased }, []Verb{Locks}},
@@ -253,35 +260,39 @@ type phrase struct {
 	do, of   Verb
 	words    string
 	numbered bool   // it has the number of a server before it, or of a command after it
+	after    bool   // the number of a server comes after the words
 	from     string // the word before the servers of a fault of a link; empty if it concerns all
 }
 
 func phrases() []phrase {
 	return []phrase{
-		{Sells, "", "sells", false, ""}, {Resumes, "", "resumes", false, ""}, {Ends, "", "ends", false, ""}, {Stops, "", "stops", false, ""}, {Reads, "", "reads", false, ""}, {Cancels, "", "cancels", false, ""},
-		{Locks, "", "locks", false, ""}, {Unlocks, "", "unlocks", false, ""}, {Awaits, "", "awaits", false, ""}, {Counts, "", "counts", false, ""},
-		{Freezes, "", "freezes", false, ""}, {Heals, Freezes, "thaws", false, ""},
-		{Starves, "", "starves", false, ""},
-		{Dies, "", "dies", false, ""}, {Heals, Dies, "starts", false, ""},
-		{Cut, "", "is cut off", false, "from"}, {Heals, Cut, "reconnects", false, ""},
-		{Slow, "", "slows", false, ""}, {Heals, Slow, "speeds up", false, ""},
-		{HoldsRow, "", "holds row", true, ""}, {Heals, HoldsRow, "delivers row", false, ""},
-		{Holds, "", "holds", true, ""}, {Heals, Holds, "delivers", false, ""},
-		{Loses, "", "loses", true, ""},
-		{Disconnect, "", "disconnects", false, ""},
-		{Passes, "", "a lease passes", false, ""},
-		{Each, "", "for each n", false, ""},
-		{Deletes, "", "locks deleted", false, ""},
-		{Crashes, "", "crashes", true, ""}, {Restarts, "", "restarts", true, ""}, {Stalls, "", "stalls", true, ""},
-		{Jumps, "", "jumps", true, ""}, {Heals, Jumps, "clocks agree", false, ""},
-		{Renews, "", "renews", false, ""}, {RunsAhead, "", "runs ahead", false, ""},
-		{LosesPower, "", "loses power", false, ""}, {Boots, "", "is restarted", false, ""},
-		{Refused, "", "is refused", false, "by"}, {Heals, Refused, "is served", false, ""},
-		{LosesRenewal, "", "loses a renewal", false, ""}, {LosesSession, "", "loses its session", false, ""},
-		{Lags, "", "replication stops", false, ""}, {RowLags, "", "writing behind stops", false, ""},
-		{MinorityDies, "", "a minority dies", false, ""}, {MajorityDies, "", "a majority dies", false, ""},
-		{ClocksJump, "", "all clocks jump", false, ""},
-		{FailsOver, "", "redis fails over", false, ""}, {Heals, FailsOver, "redis fails back", false, ""},
+		{Sells, "", "sells", false, false, ""}, {Resumes, "", "resumes", false, false, ""}, {Ends, "", "ends", false, false, ""}, {Stops, "", "stops", false, false, ""}, {Reads, "", "reads", false, false, ""}, {Cancels, "", "cancels", false, false, ""},
+		{Locks, "", "locks", false, false, ""}, {Unlocks, "", "unlocks", false, false, ""}, {Awaits, "", "awaits", false, false, ""}, {Counts, "", "counts", false, false, ""},
+		{Freezes, "", "freezes", false, false, ""}, {Heals, Freezes, "thaws", false, false, ""},
+		{Starves, "", "starves", false, false, ""},
+		{Dies, "", "dies", false, false, ""}, {Heals, Dies, "starts", false, false, ""},
+		{Cut, "", "is cut off", false, false, "from"}, {Heals, Cut, "reconnects", false, false, ""},
+		{Slow, "", "slows", false, false, ""}, {Heals, Slow, "speeds up", false, false, ""},
+		{HoldsRow, "", "holds row", true, false, ""}, {Heals, HoldsRow, "delivers row", false, false, ""},
+		{Holds, "", "holds", true, false, ""}, {Heals, Holds, "delivers", false, false, ""},
+		{Loses, "", "loses", true, false, ""},
+		{Disconnect, "", "disconnects", false, false, ""},
+		{Passes, "", "a lease passes", false, false, ""},
+		{Each, "", "for each n", false, false, ""},
+		{Deletes, "", "locks deleted", false, false, ""},
+		{Crashes, "", "crashes", true, false, ""}, {Restarts, "", "restarts", true, false, ""}, {Stalls, "", "stalls", true, false, ""},
+		{Jumps, "", "jumps", true, false, ""}, {Heals, Jumps, "clocks agree", false, false, ""},
+		{Renews, "", "renews", false, false, ""}, {RunsAhead, "", "runs ahead", false, false, ""},
+		{LosesPower, "", "loses power", false, false, ""}, {Boots, "", "is restarted", false, false, ""},
+		{StaysBehind, "", "stays with the old master", false, false, ""}, {Heals, StaysBehind, "joins the new master", false, false, ""},
+		{QuorumDies, "", "all Sentinels die but", false, true, ""}, {Heals, QuorumDies, "the Sentinels start", false, false, ""},
+		{SlotMoves, "", "the slot moves to stage", false, true, ""},
+		{Refused, "", "is refused", false, false, "by"}, {Heals, Refused, "is served", false, false, ""},
+		{LosesRenewal, "", "loses a renewal", false, false, ""}, {LosesSession, "", "loses its session", false, false, ""},
+		{Lags, "", "replication stops", false, false, ""}, {RowLags, "", "writing behind stops", false, false, ""},
+		{MinorityDies, "", "a minority dies", false, false, ""}, {MajorityDies, "", "a majority dies", false, false, ""},
+		{ClocksJump, "", "all clocks jump", false, false, ""},
+		{FailsOver, "", "redis fails over", false, false, ""}, {Heals, FailsOver, "redis fails back", false, false, ""},
 	}
 }
 
@@ -355,7 +366,7 @@ func parseMove(words []string) (m Move, err error) {
 		return m, noSuchMove(words, possible, byClient, number)
 	}
 	m.Do, m.Of, m.Nth = found.do, found.of, number
-	if err = m.modify(words, found.numbered && byClient); err != nil {
+	if err = m.modify(words, found.numbered && byClient || found.after); err != nil {
 		return m, err
 	}
 	if m.Client == guest && (m.At != "" || m.strikes()) {

@@ -31,6 +31,7 @@ func (m Move) Words() api.Text {
 	add(m.Names != "", "It takes two locks: "+m.Names+".", "它先后取两把锁："+strings.Replace(m.Names, " then ", "、", 1)+"。")
 	add(m.IfRenews, "Locks that are not renewed go on at once.", "不续期的锁立即继续。")
 	add(m.Early, "It waits less than a lease if nothing renews the lock.", "锁没有续期时，它等待的时间短于租期。")
+	add(m.Again, "It does so only if it was refused before.", "只有之前被拒绝时才再试。")
 	add(m.Try, "It does not wait for the lock.", "它不等锁。")
 	add(m.Nested, "It acquires the lock a second time.", "它再次加锁。")
 	add(m.Many, "It locks for writing, or takes two permits.", "它加写锁，或取两个许可。")
@@ -82,8 +83,11 @@ func sentences() map[Verb]api.Text {
 		Refused:      {EN: "Servers of the lock refuse the connections of %[1]s.", ZH: "锁的一些服务器拒绝 %[1]s 的连接。"},
 		LosesRenewal: {EN: "The answer to the next renewal of %[1]s is lost.", ZH: "%[1]s 下一次续期的应答丢失。"},
 		LosesSession: {EN: "The session of %[1]s ends.", ZH: "%[1]s 的会话结束。"},
-		Lags:         {EN: "The replica of Redis gets no more writes.%.0[1]s", ZH: "Redis 的从节点收不到后面的写入。%.0[1]s"},
+		Lags:         {EN: "The copy of the data gets no more writes.%.0[1]s", ZH: "从节点收不到后面的写入。%.0[1]s"},
 		RowLags:      {EN: "What is sold in Redis does not reach the row.%.0[1]s", ZH: "Redis 里的销售写不到数据库那一行。%.0[1]s"},
+		StaysBehind:  {EN: "Sentinel promotes a replica of Redis, and %[1]s stays with the old master.", ZH: "Sentinel 提升了从节点，%[1]s 仍连着旧主节点。"},
+		QuorumDies:   {EN: "All Sentinels but number %[2]s die, and then the master of Redis.%.0[1]s", ZH: "除第 %[2]s 个以外的 Sentinel 宕机，然后 Redis 主节点宕机。%.0[1]s"},
+		SlotMoves:    {EN: "The slot of the lock moves to another master, up to stage %[2]s of 4.%.0[1]s", ZH: "锁所在的槽迁移到另一个主节点，到第 %[2]s 阶段（共 4 阶段）。%.0[1]s"},
 		MinorityDies: {EN: "Less than half of the servers of the lock die.%.0[1]s", ZH: "锁的服务器宕机不到一半。%.0[1]s"},
 		MajorityDies: {EN: "More than half of the servers of the lock die.%.0[1]s", ZH: "锁的服务器宕机超过一半。%.0[1]s"},
 		ClocksJump:   {EN: "The clocks of all Redis servers jump ahead by an hour.%.0[1]s", ZH: "所有 Redis 的时钟快进一小时。%.0[1]s"},
@@ -94,14 +98,16 @@ func sentences() map[Verb]api.Text {
 // healed has a sentence for the end of each fault that lasts.
 func healed() map[Verb]api.Text {
 	return map[Verb]api.Text{
-		Freezes:   {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
-		Dies:      {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
-		Cut:       {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
-		Slow:      {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
-		Holds:     {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
-		HoldsRow:  {EN: "The command of %[1]s to the database arrives.", ZH: "%[1]s 发给数据库的命令到达。"},
-		Refused:   {EN: "The servers accept the connections of %[1]s again.", ZH: "这些服务器重新接受 %[1]s 的连接。"},
-		FailsOver: {EN: "The first Redis is the master again.%.0[1]s", ZH: "原来的 Redis 重新成为主节点。%.0[1]s"},
-		Jumps:     {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
+		Freezes:     {EN: "The process of %[1]s resumes.", ZH: "%[1]s 的进程恢复运行。"},
+		Dies:        {EN: "The process of %[1]s starts again.", ZH: "%[1]s 的进程重新启动。"},
+		Cut:         {EN: "%[1]s is connected again.", ZH: "%[1]s 重新连上。"},
+		Slow:        {EN: "%[1]s gets the answers in time again.", ZH: "%[1]s 的应答恢复及时。"},
+		Holds:       {EN: "The command of %[1]s that was held back arrives.", ZH: "%[1]s 被扣住的命令到达。"},
+		HoldsRow:    {EN: "The command of %[1]s to the database arrives.", ZH: "%[1]s 发给数据库的命令到达。"},
+		StaysBehind: {EN: "%[1]s joins the new master.", ZH: "%[1]s 连上新主节点。"},
+		QuorumDies:  {EN: "The Sentinels are back.%.0[1]s", ZH: "Sentinel 恢复。%.0[1]s"},
+		Refused:     {EN: "The servers accept the connections of %[1]s again.", ZH: "这些服务器重新接受 %[1]s 的连接。"},
+		FailsOver:   {EN: "The first Redis is the master again.%.0[1]s", ZH: "原来的 Redis 重新成为主节点。%.0[1]s"},
+		Jumps:       {EN: "The clocks are right again.%.0[1]s", ZH: "时钟恢复正常。%.0[1]s"},
 	}
 }

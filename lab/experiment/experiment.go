@@ -84,6 +84,8 @@ type Experiment struct {
 	after func(ctx context.Context, r *round) error
 	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
 	judge func(p *participant) *finding
+	// stale says why an update was lost although no request acquired the lock too early.
+	stale api.Text
 	// lapse says what happened if another request acquired the lock before the holder wrote.
 	lapse api.Text
 	// explain adds to a result what only this experiment knows, such as a second attempt.

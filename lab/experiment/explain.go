@@ -34,7 +34,7 @@ func (r *round) cause(p *participant, events []history.Event) api.Text {
 	case at(false, api.Read) < wrote && at(true, api.Read) < at(false, api.Written):
 		return api.Text{EN: "Both requests read the stock before the other had written it.", ZH: "两个请求都在对方写入之前读取了库存。"}
 	}
-	return api.Text{}
+	return r.stale
 }
 
 // answers names the answers of holder and contender that are no sale.

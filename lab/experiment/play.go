@@ -12,6 +12,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // play carries out the plan of a hazard, or the one of its plans that the seed chooses, for one group of strategies after
@@ -43,7 +44,11 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 func (r *round) inGroups(plan chaos.Plan, carryOut func([]Subject) ([]Result, error)) (results []Result, err error) {
 	groups := map[string][]Subject{}
 	for _, s := range r.subjects {
-		groups[together(plan, s)] = append(groups[together(plan, s)], s)
+		group := together(plan, s)
+		if r.bed.Rig.Config().RedisTopology == rig.RedisCluster { // the keys of two strategies may be on two masters
+			group = s.Name()
+		}
+		groups[group] = append(groups[group], s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		some, err := carryOut(groups[name])
@@ -93,6 +98,8 @@ func together(plan chaos.Plan, s Subject) string {
 
 // playOnce carries out a plan once, on strategies that one fault can serve.
 func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
+	database := r.bed.Rig.Config().Database
+	r.twoNodes = database == rig.Galera || database == rig.TwoMasters
 	r.drawReplicas()
 	if plan.Has(chaos.Deletes) {
 		if err := clearLockTables(ctx, r); err != nil {

@@ -32,6 +32,11 @@ type player struct {
 	lagging  *rig.Link                     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
 	nth      int                           // the number n of a plan for each n; otherwise 0
 	places   places                        // in queues, before the request that loses its session
+	masters  *fault.Masters                // of a topology
+	moving   *fault.Resharding             // of the slot of the lock
+	sales    bool                          // a sale has begun
+	catchUp  fault.Heal                    // ends Lags in a topology, or with several databases; otherwise nil
+	held     int                           // the index of its span
 	behind   fault.Heal                    // after RowLags, of the links on which a stock in Redis reaches the row
 	began    time.Duration                 // since the start of the recording: results leave out earlier steps
 	struckAt time.Duration                 // when the first fault had been injected; 0 without one
@@ -102,8 +107,13 @@ func inOrderOfClients() (on [chaos.Clients]int) {
 func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
 	for at := 0; at < len(plan) && err == nil; {
 		next := at
-		for next < len(plan) && isRequest(plan[next].Do) && (next == at || !losesSession(plan, next)) {
+		for next < len(plan) && isRequest(plan[next].Do) && (next == at || !losesSession(plan, next) && (p.sales || plan[next].Do != chaos.Sells)) {
 			next++
+		}
+		if !p.sales && plan[at].Do == chaos.Sells {
+			if err := p.beforeSales(ctx, plan); err != nil {
+				return err
+			}
 		}
 		if losesSession(plan, at) {
 			if p.places, err = p.bed.places(ctx); err != nil {
@@ -183,8 +193,9 @@ func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 	case chaos.Boots:
 		return true, p.bed.restart(ctx, name(p.on[m.Client]))
 	case chaos.Lags:
-		p.lagging, err = p.bed.cutReplication()
-		return true, err
+		return true, p.lag(ctx)
+	case chaos.SlotMoves:
+		return true, p.moveSlot(ctx, m.Nth)
 	case chaos.RowLags:
 		return p.cutRow(ctx)
 	case chaos.Heals:
@@ -210,6 +221,18 @@ func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 	gone := r.gone[b.on]
 	switch m.Do {
 	case chaos.Sells:
+		if m.Again {
+			r.collect(b)
+			i := slices.IndexFunc(r.ops, func(op history.Op) bool { return op.Client == b.client+1 && op.Outcome == history.Refused })
+			if i < 0 || b.running() {
+				return false, nil
+			}
+			if r.catchUp == nil { // else the databases are to differ
+				if err := r.bed.Rig.AwaitEven(ctx); err != nil {
+					return false, err
+				}
+			}
+		}
 		if done = begins == m.Do && !b.running() && b.stopped == "" && !gone; done {
 			err = r.sell(ctx, b, m)
 		}
@@ -261,8 +284,14 @@ func (p *player) finish(ctx context.Context) (err error) {
 		ready := eventually(ctx, name(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 	}
+	if p.moving != nil {
+		err = errors.Join(err, p.moving.Finish(ctx))
+	}
 	if p.lagging != nil { // the plan has not reached the fail-over
 		err = errors.Join(err, p.lagging.Restore(), p.behind(ctx))
+	}
+	if p.catchUp != nil && p.bed.Rig.Config().Database == rig.OneServer {
+		err = errors.Join(err, p.catchUp(ctx))
 	}
 	if err = errors.Join(err, p.bed.rec.awaitConnected(ctx)); err != nil {
 		return err
@@ -272,7 +301,11 @@ func (p *player) finish(ctx context.Context) (err error) {
 	for _, r := range p.runs {
 		all.Go(func() error { return r.finish(ctx) })
 	}
-	return all.Wait()
+	err = all.Wait()
+	if p.catchUp != nil && p.bed.Rig.Config().Database != rig.OneServer { // when all have sold
+		err = errors.Join(err, p.catchUp(ctx))
+	}
+	return err
 }
 
 func (r *run) finish(ctx context.Context) error {

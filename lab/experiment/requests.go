@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 const (
@@ -53,10 +55,22 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 	go func(ended chan struct{}) {
 		defer close(ended)
 		defer cancel()
-		b.op = r.bed.buy(asking, b.on, r.subject, params)
+		b.op = r.buy(asking, b, params)
 		b.op.Client = b.client + 1
 	}(b.ended)
 	return r.settle(ctx, b)
+}
+
+// buy sends the request of a client. A client of Redis on trial may take a while to find a new master, and an error says
+// nothing about its lock.
+func (r *run) buy(ctx context.Context, b *buyer, params url.Values) history.Op {
+	patient := r.subject.Card.onTrial() && b.client != 2 && r.bed.Rig.Config().RedisTopology != rig.OneRedis
+	for began := time.Now(); ; {
+		op := r.bed.buy(ctx, b.on, r.subject, params)
+		if !patient || op.Reason != history.Unavailable || time.Since(began) >= engineWait || sleep(ctx, engineWait/50) != nil {
+			return op
+		}
+	}
 }
 
 // collect keeps the answer of a request that has ended.
@@ -125,6 +139,9 @@ func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
+	if b.owner == "" && r.linksFree(b.client) { // it has not even asked
+		return patience
+	}
 	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool { return other != b && (other.running() || other.stopped != "") })
 	if others || b.works || len(r.injected) > 0 {
 		return settled

@@ -1,6 +1,10 @@
 package experiment
 
-import "testing"
+import (
+	"testing"
+
+	"oversell/lab/chaos"
+)
 
 // TestTopologyApplies checks that a hazard of a topology leaves out the strategies on servers that its lab
 // does not have, even if their cards claim to survive a fail-over.
@@ -21,17 +25,18 @@ func TestTopologyApplies(t *testing.T) {
 	}
 }
 
-// TestInOrder checks that twelve seeds have all pairs of stops, and 24 seeds all of them on both sides.
-func TestInOrder(t *testing.T) {
-	pairs, sides := map[[2]string]bool{}, map[[3]any]bool{}
-	for seed := int64(1); seed <= 24; seed++ {
-		s := inOrder(Experiment{}, seed)
-		if seed <= 12 {
-			pairs[[2]string{s.step, s.contenderStops}] = true
+// TestInEachOrder checks that twelve seeds have all pairs of stops, and 24 seeds all of them on both sides.
+func TestInEachOrder(t *testing.T) {
+	for e, want := range map[*Experiment]int{new(failoverSentinel()): 12, new(splitBrain()): 24, new(minReplicas()): 3, new(quorumLoss()): 9, new(resharding()): 30} {
+		plans := map[string]bool{}
+		for _, text := range e.Plans {
+			plans[text] = true
+			if p, err := chaos.Parse(text); err != nil || p.String() != text {
+				t.Errorf("%s: %s, %v", text, p, err)
+			}
 		}
-		sides[[3]any{s.step, s.contenderStops, oldSide(seed)}] = true
-	}
-	if len(pairs) != 12 || len(sides) != 24 {
-		t.Errorf("12 seeds have %d pairs of stops, 24 seeds have %d with sides", len(pairs), len(sides))
+		if len(plans) != want || len(e.Plans) != want {
+			t.Errorf("%s has %d plans, of which %d are different", e.Hazard, len(e.Plans), len(plans))
+		}
 	}
 }

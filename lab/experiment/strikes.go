@@ -54,13 +54,22 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 		p.injected = append(p.injected, s)
 		return false, nil
 	}
-	if s.heal, err = f.Inject(ctx); err != nil {
+	if m.Do == chaos.StaysBehind && p.sales { // else a lock would be lost by the fail-over, and not by what follows
+		err = fault.MastersOf(p.bed.Rig).AwaitReplicated(ctx)
+	}
+	if err == nil {
+		s.heal, err = f.Inject(ctx)
+	}
+	if err != nil {
 		return true, fmt.Errorf("%s: %w", m, err)
 	}
 	if m.Do == chaos.FailsOver {
 		if err := p.behind(context.WithoutCancel(ctx)); err != nil {
 			return true, err
 		}
+	}
+	if err = p.awaitMasters(ctx, m); err != nil {
+		return true, errors.Join(err, s.heal(context.WithoutCancel(ctx)))
 	}
 	if p.struckAt == 0 {
 		p.struckAt = p.bed.since()
@@ -161,7 +170,9 @@ func (p *player) heal(ctx context.Context, m chaos.Move) (done bool, err error) 
 	if i < 0 {
 		return false, nil
 	}
-	err = p.endFault(ctx, p.lasting[i])
+	if err = p.endFault(ctx, p.lasting[i]); err == nil && m.Of == chaos.QuorumDies {
+		err = p.bed.Rig.AwaitReady(ctx)
+	}
 	for _, r := range p.runs {
 		if b := r.clients[m.Client]; err == nil && b.running() && !p.gone[b.on] && b.stopped == "" {
 			err = r.settle(ctx, b)
@@ -245,7 +256,14 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 	on := name(p.on[m.Client])
 	switch m.Do {
 	case chaos.FailsOver:
+		if p.masters != nil {
+			return p.masters.Replace(), true
+		}
 		return fault.Failover(p.bed.Rig), true
+	case chaos.QuorumDies:
+		return fault.MastersOf(p.bed.Rig).LoseQuorum(fmt.Sprintf("sentinel-%d", m.Nth)), true
+	case chaos.StaysBehind:
+		return fault.MastersOf(p.bed.Rig).Split(on), true
 	case chaos.MinorityDies, chaos.MajorityDies, chaos.ClocksJump:
 		return p.onMany(ctx, m.Do)
 	}
