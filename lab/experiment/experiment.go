@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/fault"
 	"oversell/lab/rig"
 )
 
@@ -41,61 +40,15 @@ type Experiment struct {
 	// lease is that of the locks in Lab. 0 means Lease.
 	lease time.Duration
 
-	// Most experiments follow one procedure. The holder's request stops at a step of its sale, and a fault is
-	// injected. The contender requests the same product, and the holder's request resumes. All strategies
-	// do this at the same time, so that one fault serves them all. The following fields are its parameters.
-
-	// step is where the holder stops, unless the strategy's card (description) names another step.
-	step string
-	// thenAt is a later step at which the holder stops again. Empty means none.
-	thenAt string
-	// sameReplica sends the contender to the holder's replica.
-	sameReplica bool
-	// twoNodes lets the holder write to node A of a pair of databases, and the contender to B.
-	twoNodes bool
-	// soldBefore lets each replica read the products once. A replica confirms its lock at its first sale after
-	// a reset, so a holder that stops before it has read the row would learn of every lost lock.
-	soldBefore bool
-	// prepare runs before the products are added and the requests are sent.
-	prepare func(ctx context.Context, r *round) error
-	// stocked runs when the products have been added, before the holder's request.
-	stocked func(ctx context.Context, r *round) error
-	// These are the URL parameters of the holder's and the contender's request.
-	holderParams, contenderParams url.Values
-	// unrenewed, if set, replaces contenderParams for a lock whose lease is not renewed. In a longer
-	// wait, this lease would end, which is another hazard.
-	unrenewed url.Values
-	// inject injects the fault while all holders are stopped.
-	inject func(ctx context.Context, r *round) (fault.Heal, error)
-	// With healLate, the holders resume and end before the fault is healed.
-	healLate bool
-	// contenderAt is a step: the holders resume when every contender has reached it. If contenderAt is
-	// empty, the holders resume when every contender has its answer.
-	contenderAt string
-	// contenderStops is the step at which the contender stops until the holder has ended.
-	contenderStops string
 	// silences means that the fault may keep the lock's program from answering.
 	silences bool
-	// probe sends an observer's request that must fail, because the contender holds the lock.
-	probe bool
-	// meanwhile is called while the contenders' requests run.
-	meanwhile func(ctx context.Context, r *round) error
-	// after is called when the requests of holder and contender have ended, before a late heal.
-	after func(ctx context.Context, r *round) error
 	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
 	judge func(p *participant) *finding
 	// stale says why an update was lost although no request acquired the lock too early.
 	stale api.Text
 	// lapse says what happened if another request acquired the lock before the holder wrote.
 	lapse api.Text
-	// explain adds to a result what only this experiment knows, such as a second attempt.
-	explain func(result *Result, p *participant)
-	// group names the subjects that one fault can serve. Each group has its own fault, one after the
-	// other. nil means one group.
-	group func(Subject) string
-	// vary returns the experiment that the seed chooses.
-	vary func(e Experiment, seed int64) Experiment
-	// perform, if set, replaces this procedure.
+	// perform, if set, is a load or a measurement, in place of a plan.
 	perform func(ctx context.Context, r *round) ([]Result, error)
 }
 

@@ -34,18 +34,6 @@ func cuts(links []*rig.Link) (faults []fault.Fault) {
 	return faults
 }
 
-// onLinks returns a fault for the link from the replica of a role to each of these servers.
-func (r *round) onLinks(of func(*rig.Link) fault.Fault, part int, servers ...string) (faults []fault.Fault, err error) {
-	for _, server := range servers {
-		link, err := r.bed.Rig.Link(name(r.on[part]), server)
-		if err != nil {
-			return nil, err
-		}
-		faults = append(faults, of(link))
-	}
-	return faults, nil
-}
-
 func noHeal(context.Context) error { return nil }
 
 // restore ends all faults of the links.
@@ -106,38 +94,9 @@ func (r *round) injectInto(ctx context.Context, of func(*rig.Server) fault.Fault
 	return r.injectAll(ctx, faults...)
 }
 
-// resumeHolders resumes the holders before the contenders send their requests.
-func resumeHolders(ctx context.Context, r *round) (fault.Heal, error) {
-	return noHeal, r.bed.replica(r.on[holder]).ResumeAll(ctx)
-}
-
-// freezeHolders pauses the holders' replica, as a garbage collection or a suspended machine does.
-func freezeHolders(ctx context.Context, r *round) (fault.Heal, error) {
-	return r.injectInto(ctx, fault.Stop, name(r.on[holder]))
-}
-
-// killReplica kills the replica that got the request part (such as holder), as a power cut does.
-func killReplica(part int) func(context.Context, *round) (fault.Heal, error) {
-	return func(ctx context.Context, r *round) (fault.Heal, error) {
-		r.span.From = r.bed.since() // an experiment may have waited for renewals
-		heal, err := r.injectInto(ctx, fault.Kill, name(r.on[part]))
-		r.span.What = "killed" // package check ends the holds of a replica at a span with this word
-		return heal, err
-	}
-}
-
 // pauseLapse says what happened when a holder wrote after a pause beyond its lease.
 func pauseLapse() api.Text {
 	return api.Text{EN: "The holder's lease expired during the pause, and it wrote anyway.", ZH: "停顿期间租期已过，持锁者醒来仍然写入。"}
-}
-
-// leasesEnd waits until the leases of strategies that are not locks have ended. With a lock, the
-// grant to the next holder shows that the lease has ended.
-func leasesEnd(ctx context.Context, r *round) error {
-	if !slices.ContainsFunc(r.participants, func(p *participant) bool { return p.Card.Lease && !p.Card.Locker }) {
-		return nil
-	}
-	return sleep(ctx, r.injectedAt+Lease-r.bed.since())
 }
 
 // inServer selects locks that are kept in a server, where an operator finds them.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,17 +108,8 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 			return nil, nil, err
 		}
 	}
-	for i := range r.subjects {
-		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := r.bed.Rig.AwaitEven(ctx); err != nil {
+	if p, err = r.begin(ctx); err != nil {
 		return nil, nil, err
-	}
-	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
-	p.stepOf = func(c Card, step api.Step) api.Step {
-		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
 	}
 	p.nth = nth
 	err = p.play(ctx, plan)
@@ -135,6 +128,23 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 		results = append(results, r.result(ctx, of))
 	}
 	return results, p, ctx.Err()
+}
+
+// begin returns a player of the hazard, whose strategies have their products.
+func (r *round) begin(ctx context.Context) (p *player, err error) {
+	for i := range r.subjects {
+		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.bed.Rig.AwaitEven(ctx); err != nil {
+		return nil, err
+	}
+	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
+	p.stepOf = func(c Card, step api.Step) api.Step {
+		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
+	}
+	return p, nil
 }
 
 // mostCommands limits the commands of an acquisition or of a release, for a lock that never ends.
@@ -212,6 +222,9 @@ func (r *run) participant(plan chaos.Plan) *participant {
 	for i := range p.ended {
 		p.ended[i] = make(chan struct{})
 	}
+	for _, b := range r.clients {
+		r.collect(b)
+	}
 	for _, op := range r.ops {
 		part := roles[op.Client-1]
 		if isClosed(p.ended[part]) {
@@ -235,8 +248,12 @@ func (r *run) participant(plan chaos.Plan) *participant {
 
 // reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
 func (r *run) reads(ctx context.Context, b *buyer) error {
-	if err := (&round{bed: r.bed}).readOnceOn(ctx, r.subject, b.on); err != nil {
-		return err
+	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
+	if err := eventually(ctx, "an answer", func() bool {
+		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(pieces + 1)}})
+		return op.Reason == history.SoldOut
+	}); err != nil {
+		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", r.subject.Name(), op.Reason, history.SoldOut, err)
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()

@@ -208,7 +208,7 @@ func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subj
 	r := &round{Experiment: e, bed: bed, subjects: subjects, seed: seed}
 	perform := e.perform
 	if perform == nil {
-		perform = func(ctx context.Context, r *round) ([]Result, error) { return r.proceed(ctx) }
+		perform = func(ctx context.Context, r *round) ([]Result, error) { return r.play(ctx) }
 	}
 	results, err := perform(ctx, r)
 	// Count lost events after heal, which waits for all streams: only then are all losses known.
@@ -228,16 +228,14 @@ type round struct {
 	subjects []Subject
 	seed     int64
 
-	// Only the usual procedure uses the following fields.
-	on           [roles]int // the replica of each role
-	participants []*participant
-	span         history.Span // the fault
-	earlier      []history.Span
-	spans        []history.Span // of a plan
-	began        time.Duration  // on the recording's clock: results leave out earlier events
-	injectedAt   time.Duration  // on the same clock
-	faults       []fault.Fault  // that were injected, and must have landed
-	missed       error          // why a fault has not landed
+	on         [roles]int     // the replica of each role
+	twoNodes   bool           // the holder writes to node A of a pair of databases, and the contender to B
+	span       history.Span   // the fault of a load
+	spans      []history.Span // of a plan
+	began      time.Duration  // on the recording's clock: results leave out earlier events
+	injectedAt time.Duration  // on the same clock
+	faults     []fault.Fault  // that were injected, and must have landed
+	missed     error          // why a fault has not landed
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.
@@ -268,7 +266,7 @@ func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
 	}
 	result.Recording.Spans = r.spans
 	if r.span.What != "" {
-		result.Recording.Spans = append(slices.Clone(r.earlier), r.span)
+		result.Recording.Spans = []history.Span{r.span}
 	}
 	return result
 }

@@ -11,8 +11,8 @@ import (
 
 	"oversell/api"
 	"oversell/lab/backend"
+	"oversell/lab/chaos"
 	"oversell/lab/check"
-	"oversell/lab/fault"
 	"oversell/lab/history"
 )
 
@@ -22,70 +22,54 @@ func writeBehind() Experiment {
 		Hazard: "write-behind", Group: stockElsewhere, Applies: func(c Card) bool { return c.Stock != "" },
 		Title:   api.Text{EN: "the replica that sold is killed before it writes the row", ZH: "卖出之后、更新数据行之前宕机"},
 		Shows:   api.Text{EN: "sold, but not in the row; do the others write it later?", ZH: "已卖出，数据行还没有更新；以后会更新吗？"},
-		step:    "written",
 		perform: soldBehindTheRow,
 	}
 }
 
-func soldBehindTheRow(ctx context.Context, r *round) ([]Result, error) {
+// sellUncarried lets the holder's replica sell while no replica reaches MySQL, so that the row lacks this sale. It kills that
+// replica, and sells once more on another one, whose answer has the remaining stock. C loads the stock into Redis first.
+const sellUncarried = "C sells, C ends, writing behind stops, A sells at written, A dies, B sells, B ends"
+
+func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err error) {
+	plan, err := chaos.Parse(sellUncarried)
+	if err != nil {
+		return nil, fmt.Errorf("write-behind: %w", err)
+	}
 	r.drawReplicas()
-	if err := r.addProducts(ctx); err != nil {
+	p, err := r.begin(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("add the products: %w", err)
 	}
-	restore, revive, err := r.sellUncarried(ctx)
-	if err != nil {
-		return nil, err
-	}
-	before, err := r.rows(ctx)
-	if err != nil {
-		return nil, err
-	}
 	uncancelled := context.WithoutCancel(ctx)
-	if err := restore(uncancelled); err != nil {
-		return nil, err
+	if err := p.play(ctx, plan); err != nil {
+		return nil, errors.Join(err, p.behind(uncancelled), p.finish(uncancelled))
+	}
+	var sold []*participant
+	for _, run := range p.runs {
+		sold = append(sold, run.participant(plan))
+	}
+	before, err := r.rows(ctx, sold)
+	if err := errors.Join(err, p.behind(uncancelled)); err != nil {
+		return nil, errors.Join(err, p.finish(uncancelled))
 	}
 	r.injectedAt = r.bed.since()
-	took := r.awaitReconciled(ctx) // the holder's replica is dead, so others must write the row
-	r.span.To = r.bed.since()
-	after, err := r.rows(ctx)
-	if err := errors.Join(err, revive(uncancelled)); err != nil {
+	took := r.awaitReconciled(ctx, sold) // the holder's replica is dead, so others must write the row
+	after, err := r.rows(ctx, sold)
+	if err := errors.Join(err, p.finish(uncancelled)); err != nil {
 		return nil, err
 	}
-	results := make([]Result, len(r.participants))
-	for i, p := range r.participants {
-		results[i] = r.reconciliation(ctx, p, before[i], after[i], took[i])
+	r.spans = p.spans
+	for i, one := range sold {
+		results = append(results, r.reconciliation(ctx, one, before[i], after[i], took[i]))
 	}
 	return results, ctx.Err()
 }
 
-// sellUncarried sells on the holder's replica while no replica reaches MySQL, so that the row lacks
-// this sale. It kills that replica, and sells once more on another replica. restore ends the cuts
-// from MySQL, and revive starts the killed replica again.
-func (r *round) sellUncarried(ctx context.Context) (restore, revive fault.Heal, err error) {
-	r.sendAndAwait(ctx, observer, nil) // the first sale loads the stock into Redis
-	// Without MySQL, no replica can write the row, but the sales go on.
-	restore, err = r.injectAll(ctx, cuts(r.bed.links("", "mysql"))...)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.send(ctx, holder, nil)
-	if err := r.awaitStopped(ctx, holder); err != nil {
-		return nil, nil, err
-	}
-	r.span = history.Span{From: r.bed.since()}
-	if revive, err = killReplica(holder)(ctx, r); err != nil {
-		return nil, nil, err
-	}
-	r.await(holder)
-	r.sendAndAwait(ctx, contender, nil) // its answer has the remaining stock
-	return restore, revive, nil
-}
-
 // rows returns the participants' stock in MySQL, read over a direct connection.
-func (r *round) rows(ctx context.Context) ([]int, error) {
-	counts := make([]int, len(r.participants))
+func (r *round) rows(ctx context.Context, sold []*participant) ([]int, error) {
+	counts := make([]int, len(sold))
 	return counts, backend.WithMySQL(r.bed.Rig.Addresses().MySQL, func(db *sql.DB) error {
-		for i, p := range r.participants {
+		for i, p := range sold {
 			if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.product).Scan(&counts[i]); err != nil {
 				return fmt.Errorf("the row of %s: %w", p.Name(), err)
 			}
@@ -96,13 +80,13 @@ func (r *round) rows(ctx context.Context) ([]int, error) {
 
 // awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside
 // MySQL. 0 means that the row never became equal.
-func (r *round) awaitReconciled(ctx context.Context) []time.Duration {
+func (r *round) awaitReconciled(ctx context.Context, sold []*participant) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
-	took := make([]time.Duration, len(r.participants))
+	took := make([]time.Duration, len(sold))
 	_ = eventually(ctx, "the rows have all sales", func() bool {
-		rows, err := r.rows(ctx)
-		for i, p := range r.participants {
+		rows, err := r.rows(ctx, sold)
+		for i, p := range sold {
 			if err == nil && took[i] == 0 && rows[i] == p.ops[contender].Remaining {
 				took[i] = r.bed.since() - r.injectedAt
 			}
