@@ -25,7 +25,7 @@ func TestBehindTheDead(t *testing.T) {
 		p := &participant{events: []history.Event{
 			{At: start, Owner: "A", Step: "granted"}, {At: start + test.next, Owner: "B", Step: "granted"},
 		}}
-		p.stopped[holder], p.ops[holder].Outcome, p.ops[contender].Outcome = "A", test.holds, history.OK
+		p.stopped, p.ops[holder].Outcome, p.ops[contender].Outcome = "A", test.holds, history.OK
 		got := api.Safe
 		if found := behindTheDead(p); found != nil {
 			got = found.verdict

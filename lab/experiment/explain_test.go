@@ -28,7 +28,7 @@ func TestCause(t *testing.T) {
 		{"no lock", false, unlocked, "Both requests read the stock before the other had written it."},
 		{"no late write", true, lock[:5], ""},
 	} {
-		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: [roles]string{holder: "h"}}
+		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: "h"}
 		got := (&round{Experiment: pause()}).cause(p, test.events)
 		if got.EN != test.want || (got.ZH == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -100,7 +100,7 @@ func hostDeath() Experiment {
 // freedInTime returns a judge of a dead holder's lock, which the contender must get.
 func freedInTime(late api.Text) func(*participant) *finding {
 	return func(p *participant) *finding {
-		if p.stopped[holder] == "" { // it had sold before, and died with nothing to lose
+		if p.stopped == "" { // it had sold before, and died with nothing to lose
 			return neverStopped()
 		}
 		return mustSellInTime(stalled(late))(p)
@@ -348,7 +348,7 @@ func waitForEachOther(p *participant) *finding {
 		return &finding{api.Wasteful, "", api.Textf(
 			"The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.",
 			"两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
-	case p.Card.SeveralLocks && p.stopped[holder] == "":
+	case p.Card.SeveralLocks && p.stopped == "":
 		return &finding{api.Inconclusive, "", api.Text{EN: "The holder never had one lock of several.", ZH: "持锁者没有停在只拿到一把锁的时候。"}}
 	case p.Card.SeveralLocks && (p.ops[holder].Outcome != history.OK || p.ops[contender].Outcome != history.OK):
 		return stalled(api.Textf("Each request had one lock and waited for the other one, until %v had passed.",
@@ -373,9 +373,9 @@ func deadWaiter() Experiment {
 // behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
 // waiter died. A holder that notices this writes nothing, so no update is lost.
 func behindTheDead(p *participant) *finding {
-	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped[holder] && e.Step == string(api.Granted) })
+	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == string(api.Granted) })
 	if granted >= 0 && p.ops[holder].Outcome != history.OK {
-		if next := nextGrant(p.events, p.stopped[holder], p.events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
+		if next := nextGrant(p.events, p.stopped, p.events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
 			return &finding{api.Broken, MutualExclusion, api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
 				"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000)}
 		}

@@ -27,13 +27,13 @@ const (
 // participant is one strategy in a run.
 type participant struct {
 	Subject
-	stopped [roles]string // owners of the requests that were stopped at a step
-	stops   bool          // the holder is to stop
+	stopped string // the owner of the holder's request
+	stops   bool   // the holder is to stop
 	events  []history.Event
-	nth     int    // of a plan for each n
-	command string // the name of the command that was held back, or whose answer was lost
-	ops     [roles]history.Op
-	ended   [roles]chan struct{}
+	nth     int               // of a plan for each n
+	command string            // the name of the command that was held back, or whose answer was lost
+	all     []history.Op      // in the order of the clients
+	ops     [roles]history.Op // the first ones of each role
 }
 
 type finding struct {
@@ -73,15 +73,9 @@ func isClosed(ended <-chan struct{}) bool {
 }
 
 func (r *round) result(ctx context.Context, p *participant) Result {
-	var ops []history.Op
-	for part := range p.ops {
-		if isClosed(p.ended[part]) {
-			ops = append(ops, p.ops[part])
-		}
-	}
-	result := r.safe(p.Subject, pieces, ops)
+	result := r.safe(p.Subject, pieces, p.all)
 	result.Recording.Events = slices.DeleteFunc(result.Recording.Events, func(e history.Event) bool { return e.At < r.began })
-	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped[holder], r.injectedAt)
+	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped, r.injectedAt)
 	countOn := r.on[contender]
 	if r.twoNodes {
 		countOn = r.on[holder]
@@ -117,7 +111,7 @@ func (r *round) find(p *participant, stock check.Conservation, rec history.Recor
 	if fences := check.Fences(rec); fences.Verdict == api.Broken {
 		return finding{api.Broken, FenceMonotonicity, fences.Why}
 	}
-	if p.stops && p.stopped[holder] == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
+	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
 		return *neverStopped()
 	}
 	if r.judge != nil {

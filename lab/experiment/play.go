@@ -218,28 +218,26 @@ func (p *player) missed(plan chaos.Plan) (err error) {
 // participant returns the requests of a run by their roles. A is the holder. The contender is B, or else D.
 func (r *run) participant(plan chaos.Plan) *participant {
 	p := &participant{Subject: r.subject, stops: plan[slices.IndexFunc(plan, func(m chaos.Move) bool { return m.Client == 0 && m.Do == chaos.Sells })].At != ""}
-	roles := map[int]int{0: holder, 1: contender, 2: observer, 3: contender}
-	for i := range p.ended {
-		p.ended[i] = make(chan struct{})
-	}
 	for _, b := range r.clients {
 		r.collect(b)
 	}
-	for _, op := range r.ops {
+	p.all = slices.Clone(r.ops)
+	slices.SortStableFunc(p.all, func(a, b history.Op) int { return a.Client - b.Client })
+	roles, taken := [chaos.Clients]int{holder, contender, observer, contender}, map[int]bool{}
+	for _, op := range p.all {
 		part := roles[op.Client-1]
-		if isClosed(p.ended[part]) {
+		if taken[part] {
 			part = successor
 		}
-		if !isClosed(p.ended[part]) {
-			p.ops[part] = op
-			close(p.ended[part])
+		if !taken[part] {
+			p.ops[part], taken[part] = op, true
 		}
 	}
 	if a := r.clients[0]; a.halted || !p.stops {
-		p.stopped[holder] = a.first
+		p.stopped = a.first
 		for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
-			if p.stopped[holder] == "" && e.Replica == name(a.on) {
-				p.stopped[holder] = e.Owner
+			if p.stopped == "" && e.Replica == name(a.on) {
+				p.stopped = e.Owner
 			}
 		}
 	}

@@ -98,9 +98,9 @@ func (r *round) awaitReconciled(ctx context.Context, sold []*participant) []time
 
 // reconciliation judges MySQL's row: all sold pieces must be taken from the row in the end.
 func (r *round) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
-	result := r.safe(p.Subject, 0, p.ops[:])
+	result := r.safe(p.Subject, 0, p.all)
 	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
-	row := check.Stock(p.ops[:], pieces, after)
+	row := check.Stock(p.all, pieces, after)
 	result.Sold, result.Taken = row.Sold, pieces-after
 	left := p.ops[contender].Remaining
 	seen := api.Textf("After the holder was killed, %s had %d left and the row %d: %d were sold, and not yet taken from the row.",
@@ -111,7 +111,7 @@ func (r *round) reconciliation(ctx context.Context, p *participant, before, afte
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = api.Inconclusive, failure(err)
-	case p.stopped[holder] == "" || p.ops[contender].Outcome != history.OK:
+	case p.stopped == "" || p.ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = api.Inconclusive, api.Joined(result.Counts(), p.answers())
 	case row.Verdict != api.Holds:
 		result.Verdict, result.Invariant = api.Broken, Reconciliation
