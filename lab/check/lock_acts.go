@@ -48,10 +48,6 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 	return acts
 }
 
-// StatementHeld is the name of a fault between a replica and the database of the row. It ends no lease, so it is only drawn
-// for locks on other servers.
-const StatementHeld = "statement held back"
-
 // MayEnd returns the first time at which the lease of a grant may end, or Open. The holder is on a replica.
 func MayEnd(rec history.Recording, enter LockOp, replica string, released time.Duration) time.Duration {
 	end := Open
@@ -60,7 +56,7 @@ func MayEnd(rec history.Recording, enter LockOp, replica string, released time.D
 	}
 	for _, s := range rec.Spans {
 		onReplica := s.OnReplica()
-		if s.To < enter.Call || s.From > released || onReplica && s.Who != replica || s.What == StatementHeld {
+		if s.To < enter.Call || s.From > released || onReplica && s.Who != replica || s.Kind() == history.StatementHeld {
 			continue
 		}
 		from := max(s.From, enter.Call)

@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"oversell/api"
@@ -130,7 +129,7 @@ func holdsOf(rec history.Recording) []*Hold {
 func (h *Hold) endUnreleased(rec history.Recording) {
 	h.To, h.end = rec.Events[len(rec.Events)-1].At, len(rec.Events)
 	for _, s := range rec.Spans {
-		if s.Who == h.Replica && strings.HasPrefix(s.What, "killed") && s.From >= h.From && s.From < h.To {
+		if s.Who == h.Replica && s.Kind() == history.Killed && s.From >= h.From && s.From < h.To {
 			h.To = s.From
 			h.end = sort.Search(len(rec.Events), func(i int) bool { return rec.Events[i].At >= s.From })
 		}

@@ -80,7 +80,6 @@ func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error
 	if err != nil {
 		return err
 	}
-	r.span.What = "killed"
 	r.injectedAt = r.bed.since()
 	err = r.bed.replica(0).ResumeAll(ctx)
 	if err == nil {

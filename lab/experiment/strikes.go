@@ -11,7 +11,6 @@ import (
 
 	"oversell/lab/backend"
 	"oversell/lab/chaos"
-	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig"
@@ -297,9 +296,7 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 		case m.Do != chaos.Dies:
 			return fault.Stop(server), true
 		}
-		f = fault.Kill(server)
-		f.Name = "killed" // package check ends the holds of a replica at a span with this word
-		return f, true
+		return fault.Kill(server), true
 	}
 	links := p.links(on, m)
 	if m.Do == chaos.LosesPower {
@@ -310,7 +307,7 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 		return f, false
 	case m.Do == chaos.HoldsRow:
 		f = fault.HoldCommand(rig.StockTable, m.Nth, links...)
-		f.Name = check.StatementHeld
+		f.Name = history.HeldStatement
 		return f, true
 	case m.Do == chaos.Holds && slices.Equal(p.services(), []string{"etcd"}): // each command goes to another member
 		return fault.HoldCommand(p.text(), m.Nth, links...), true

@@ -28,6 +28,46 @@ type Span struct {
 	To   time.Duration `json:"to"`
 }
 
+// Kind is what a fault does, as far as a verdict or a picture depends on it.
+type Kind string
+
+// The kinds of faults. Others has the faults whose kind changes nothing.
+const (
+	Killed        Kind = "killed"         // a process ended
+	Frozen        Kind = "frozen"         // a process was stopped, and its connections stayed open
+	CutOff        Kind = "cut off"        // a link was silent
+	ClockJumped   Kind = "clock jumped"   // by Span.Jump
+	StatementHeld Kind = "statement held" // on its way to the row: no lease ends by it
+	Others        Kind = ""
+)
+
+// These are the texts of Span.What that have a kind. Package fault and the player write them, and recordings have them.
+const (
+	kill, stop, cut, jump = "kill", "stop", "cut from ", "clock jumps by "
+	// HeldStatement is the text of StatementHeld.
+	HeldStatement = "statement held back"
+)
+
+// Kind returns the kind of the fault. It is the only place that reads What.
+func (s Span) Kind() Kind {
+	switch {
+	case strings.HasPrefix(s.What, kill):
+		return Killed
+	case strings.HasPrefix(s.What, stop):
+		return Frozen
+	case strings.HasPrefix(s.What, cut):
+		return CutOff
+	case strings.HasPrefix(s.What, jump):
+		return ClockJumped
+	case s.What == HeldStatement:
+		return StatementHeld
+	}
+	return Others
+}
+
+// Jump returns by how much a clock jumped, such as "1h0m0s".
+func (s Span) Jump() string { return strings.TrimPrefix(s.What, jump) }
+
 // OnReplica reports whether the fault struck a replica, or its links, and no server of the lock.
 func (s Span) OnReplica() bool { return strings.HasPrefix(s.Who, "replica-") }
 

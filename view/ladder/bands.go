@@ -2,8 +2,9 @@ package ladder
 
 import (
 	"slices"
-	"strings"
 	"time"
+
+	"oversell/lab/history"
 )
 
 const (
@@ -68,7 +69,7 @@ func (s *scene) bands() (all []Band) {
 	}
 	for _, f := range s.spans {
 		columns, shape := s.affected(f.Who), Failed
-		if strings.HasPrefix(f.What, "stop") {
+		if f.Kind() == history.Frozen {
 			shape = Frozen
 		}
 		if len(columns) == 0 {

@@ -48,7 +48,7 @@ func (t Recorded) lapseCause(o overlap) string {
 		why = map[bool]string{
 			true:  t.say("while it was cut off from the lock's server", "期间与锁服务器的连接被切断"),
 			false: t.say("while its process was frozen", "期间进程停顿"),
-		}[strings.HasPrefix(s.What, "cut")]
+		}[s.Kind() == history.CutOff]
 	}
 	return t.say("The lease of %[1]s ended at %[3]s s, %[5]s, and %[2]s acquired the lock at %[4]s s.",
 		"%[1]s 的租期在 %[3]s 秒结束（%[5]s），%[2]s 在 %[4]s 秒拿到锁。", a, b, t.since(h.lapse), t.since(o.from), why)
@@ -59,11 +59,10 @@ func (t Recorded) lapseCause(o overlap) string {
 func (t Recorded) lossCause(o overlap, h stretch) string {
 	a, b, at := o.first.name, o.second.name, t.since(o.from)
 	for _, s := range t.spans {
-		jump, clock := strings.CutPrefix(s.What, "clock jumps by ")
 		switch {
 		case s.From > o.from:
-		case clock:
-			return t.say("After a jump of the clock of %[3]s by %[4]s, %[2]s acquired the lock of %[1]s at %[5]s s.", "%[3]s 的时钟跳了 %[4]s 之后，%[2]s 在 %[5]s 秒拿到了 %[1]s 的锁。", a, b, s.Who, jump, at)
+		case s.Kind() == history.ClockJumped:
+			return t.say("After a jump of the clock of %[3]s by %[4]s, %[2]s acquired the lock of %[1]s at %[5]s s.", "%[3]s 的时钟跳了 %[4]s 之后，%[2]s 在 %[5]s 秒拿到了 %[1]s 的锁。", a, b, s.Who, s.Jump(), at)
 		case !s.OnReplica():
 			return t.say("The lock of %[1]s was lost on its server, and %[2]s acquired it at %[3]s s.", "%[1]s 的锁在服务器上丢失，%[2]s 在 %[3]s 秒拿到锁。", a, b, at)
 		}

@@ -1,7 +1,7 @@
 package ladder
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	"oversell/lab/history"
@@ -49,7 +49,7 @@ func (t Recorded) leaseEnd(holder *task, h stretch, rec history.Recording) time.
 // silencing returns the fault that prevents the holder from renewing its lease.
 func (t Recorded) silencing(holder *task, h stretch) (history.Span, bool) {
 	for _, s := range t.spans {
-		silent := strings.HasPrefix(s.What, "stop") || strings.HasPrefix(s.What, "kill") || strings.HasPrefix(s.What, "cut from")
+		silent := slices.Contains([]history.Kind{history.Frozen, history.Killed, history.CutOff}, s.Kind())
 		if s.Who == holder.replica && silent && s.From >= h.from && s.From < h.to {
 			return s, true
 		}

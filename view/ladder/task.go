@@ -3,7 +3,6 @@ package ladder
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"oversell/lab/history"
@@ -148,7 +147,7 @@ func (t *task) live(silenced func(since time.Duration) time.Duration) {
 // silenced returns when the replica was first killed after since, or end if it was not killed.
 func silenced(spans []history.Span, replica string, since, end time.Duration) time.Duration {
 	for _, s := range spans {
-		if s.Who == replica && strings.HasPrefix(s.What, "killed") && s.From >= since {
+		if s.Who == replica && s.Kind() == history.Killed && s.From >= since {
 			end = min(end, s.From)
 		}
 	}

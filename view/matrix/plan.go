@@ -11,14 +11,15 @@ import (
 )
 
 // examples has each move that a plan can have, and each word that changes one.
-const examples = "A sells, A sells at read, A sells try, A sells for 0.5 s, A sells briefly, A sells working 2 leases, A sells nested, A sells a then b, " +
+const examples = "for each n, A holds n, A sells, A sells again, A sells at read, A sells try, A sells for 0.5 s, A sells briefly, A sells working 2 leases, A sells nested, A sells a then b, " +
 	"A resumes, A resumes at writing, A ends, A stops, A cancels, A reads, a lease passes, 2 leases pass, 2 leases pass if renewed, " +
 	"A locks, A locks many, A locks leased, A unlocks, A awaits, A counts, " +
-	"A freezes, A thaws, A starves, A dies, A starts, A is restarted, A loses power, " +
+	"A freezes, A thaws, A starves, A dies, A starts, A is restarted, A loses power, A runs ahead, A renews, " +
 	"A is cut off, A is cut off from servers 1-2, A reconnects, A slows, A speeds up, A is refused, A is served, A disconnects, A loses its session, " +
 	"A holds 2, A delivers, A holds row 2, A delivers row, A loses 1, A loses a renewal, locks deleted, " +
 	"server 1 crashes, server 1 restarts, server 1 stalls, server 1 jumps, all clocks jump, clocks agree, a minority dies, a majority dies, " +
-	"replication stops, writing behind stops, redis fails over, redis fails back"
+	"replication stops, writing behind stops, redis fails over, redis fails back, " +
+	"A stays with the old master, A joins the new master, all Sentinels die but 2, the Sentinels start, the slot moves to stage 2"
 
 // WriteMoves writes a Markdown list of the moves.
 func WriteMoves(w io.Writer) error {
