@@ -16,18 +16,18 @@ import (
 const latchOwner = "the latch"
 
 // count lets a client count the latch down.
-func (c *run) count(ctx context.Context, b *buyer) error {
+func (r *run) count(ctx context.Context, b *buyer) error {
 	h := &byHand{Move: chaos.Move{Do: chaos.Counts}, on: b.on, act: check.LockOp{Act: check.Leave, Owner: latchOwner, Permits: 1}}
-	return c.ask(ctx, b, h, c.subject.primitive.free, url.Values{})
+	return r.ask(ctx, b, h, r.subject.primitive.free, url.Values{})
 }
 
 // openLatch counts the latch down until it opens, and all requests that await it go on. A request that was delayed sets the
 // latch again. If a request still waits, and the latch is open, it was not woken.
-func (c *run) openLatch(ctx context.Context) (history.Outcome, error) {
+func (r *run) openLatch(ctx context.Context) (history.Outcome, error) {
 	waited, began := false, time.Now()
 	for time.Since(began) < 4*grantBound {
 		last := &buyer{on: 1}
-		if err := c.count(ctx, last); err != nil {
+		if err := r.count(ctx, last); err != nil {
 			return history.Refused, err
 		}
 		<-last.ended
@@ -38,7 +38,7 @@ func (c *run) openLatch(ctx context.Context) (history.Outcome, error) {
 			continue
 		}
 		waited = true
-		if c.awaitWoken(ctx, grantBound) == nil {
+		if r.awaitWoken(ctx, grantBound) == nil {
 			return history.OK, nil
 		}
 	}
@@ -46,15 +46,15 @@ func (c *run) openLatch(ctx context.Context) (history.Outcome, error) {
 }
 
 // awaitWoken waits until no request awaits the latch.
-func (c *run) awaitWoken(ctx context.Context, limit time.Duration) error {
+func (r *run) awaitWoken(ctx context.Context, limit time.Duration) error {
 	waits := func(b *buyer) bool { return b.running() && b.hand.Do == chaos.Awaits }
-	return within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(c.clients[:], waits) })
+	return within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(r.clients[:], waits) })
 }
 
 // latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
 // counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
-func (c *run) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
-	for _, h := range c.hands {
+func (r *run) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+	for _, h := range r.hands {
 		act := h.act
 		if h.failed != nil {
 			if act.Act == check.Leave {
@@ -65,14 +65,14 @@ func (c *run) latchActs(rec history.Recording) (acts []check.LockOp, events []hi
 		}
 		if h.answer.Set {
 			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: act.Call, Return: act.Return}
-			acts = append(acts, slices.Repeat([]check.LockOp{set}, c.subject.primitive.latch)...)
+			acts = append(acts, slices.Repeat([]check.LockOp{set}, r.subject.primitive.latch)...)
 		}
 		acts = append(acts, act)
 		if act.Act == check.Enter {
 			free := act
 			free.Act = check.Leave
 			acts = append(acts, free)
-			events = append(events, c.event(h, api.Asked, act.Call), c.event(h, api.Granted, act.Return), c.event(h, api.Released, act.Return))
+			events = append(events, r.event(h, api.Asked, act.Call), r.event(h, api.Granted, act.Return), r.event(h, api.Released, act.Return))
 		}
 	}
 	for _, s := range rec.Spans {
@@ -86,15 +86,15 @@ func (c *run) latchActs(rec history.Recording) (acts []check.LockOp, events []hi
 
 // openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
 // The model knows no order between the two acts of one request.
-func (c *run) openedEarly(rec history.Recording) bool {
+func (r *run) openedEarly(rec history.Recording) bool {
 	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
-	return !gone && slices.ContainsFunc(c.hands, func(h *byHand) bool {
+	return !gone && slices.ContainsFunc(r.hands, func(h *byHand) bool {
 		counted := 0
-		for _, other := range c.hands {
+		for _, other := range r.hands {
 			if other.Do == chaos.Counts && other.act.Call < h.act.Return && (other.failed != nil || other.act.Return > h.act.Call) {
 				counted++
 			}
 		}
-		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < c.subject.primitive.latch
+		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < r.subject.primitive.latch
 	})
 }

@@ -94,9 +94,9 @@ func (h *byHand) holds() bool {
 }
 
 // lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
-func (c *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
-	p, query := c.subject.primitive, url.Values{"wait": {grantBound.String()}}
-	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(c.hands)), Permits: 1}}
+func (r *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
+	p, query := r.subject.primitive, url.Values{"wait": {grantBound.String()}}
+	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(r.hands)), Permits: 1}}
 	route := p.one
 	if m.Many {
 		route, h.act.Permits = p.many, p.more
@@ -110,34 +110,34 @@ func (c *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 	if m.Leased {
 		query.Set("lease", Lease.String())
 	}
-	return c.ask(ctx, b, h, route, query)
+	return r.ask(ctx, b, h, route, query)
 }
 
 // unlock lets a client unlock what it locked last, even if it has unlocked that.
-func (c *run) unlock(ctx context.Context, b *buyer) error {
+func (r *run) unlock(ctx context.Context, b *buyer) error {
 	h := *b.hand
 	h.act.Act, h.failed = check.Leave, nil
-	return c.ask(ctx, b, &h, map[bool]string{false: c.subject.primitive.free, true: c.subject.primitive.freeAll}[h.Many], url.Values{})
+	return r.ask(ctx, b, &h, map[bool]string{false: r.subject.primitive.free, true: r.subject.primitive.freeAll}[h.Many], url.Values{})
 }
 
 // ask sends a request, and waits until it has ended, or takes no step any more.
-func (c *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
-	_, backend, _ := strings.Cut(c.subject.Card.ID, ":")
+func (r *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
+	_, backend, _ := strings.Cut(r.subject.Card.ID, ":")
 	query.Set("backend", backend)
-	query.Set("name", c.subject.lockName())
-	if c.subject.primitive.latch == 0 {
+	query.Set("name", r.subject.lockName())
+	if r.subject.primitive.latch == 0 {
 		query.Set("owner", h.act.Owner)
 	}
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.hand, b.cancel, b.ended = h, cancel, make(chan struct{})
-	c.hands = append(c.hands, h)
-	replica := c.bed.replica(b.on)
+	r.hands = append(r.hands, h)
+	replica := r.bed.replica(b.on)
 	go func(ended chan struct{}) {
 		defer close(ended)
 		defer cancel()
-		h.act.Call = c.bed.since()
+		h.act.Call = r.bed.since()
 		h.failed = replica.Call(asking, http.MethodPost, "/test/"+route+query.Encode(), nil, &h.answer)
-		h.act.Return = c.bed.since()
+		h.act.Return = r.bed.since()
 	}(b.ended)
 	select {
 	case <-b.ended:
@@ -161,15 +161,15 @@ func (b *buyer) handPhase() chaos.Phase {
 }
 
 // lastByHand unlocks all that is held. Then one more client locks.
-func (c *run) lastByHand(ctx context.Context) (op history.Op, err error) {
-	for _, b := range c.clients {
+func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
+	for _, b := range r.clients {
 		if b.hand.holds() {
-			err = errors.Join(err, c.unlock(ctx, b))
+			err = errors.Join(err, r.unlock(ctx, b))
 			<-b.ended
 		}
 	}
 	last := &buyer{on: 1}
-	err = errors.Join(err, c.lock(ctx, last, chaos.Move{Do: chaos.Locks, Many: true}))
+	err = errors.Join(err, r.lock(ctx, last, chaos.Move{Do: chaos.Locks, Many: true}))
 	<-last.ended
 	if op.Outcome = history.OK; last.hand.failed != nil {
 		op.Outcome = history.Refused
@@ -178,15 +178,15 @@ func (c *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 }
 
 // event returns a step of a request by hand, for a picture.
-func (c *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
-	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: c.subject.Card.ID, Key: c.subject.key(), Step: string(s), At: at}
+func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
+	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: string(s), At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
-func (c *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
 	released := map[string]time.Duration{}
-	for _, h := range c.hands {
+	for _, h := range r.hands {
 		act := h.act
 		switch {
 		case act.Act == check.Leave && h.failed != nil:
@@ -195,13 +195,13 @@ func (c *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 		case act.Act == check.Leave:
 			released[act.Owner] = act.Return
 			acts = append(acts, act)
-			events = append(events, c.event(h, api.Released, act.Return))
+			events = append(events, r.event(h, api.Released, act.Return))
 		case h.failed == nil:
 			acts = append(acts, act)
-			events = append(events, c.event(h, api.Asked, act.Call), c.event(h, api.Granted, act.Return))
+			events = append(events, r.event(h, api.Asked, act.Call), r.event(h, api.Granted, act.Return))
 		}
 	}
-	for _, h := range c.hands {
+	for _, h := range r.hands {
 		if !h.holds() {
 			continue
 		}
@@ -212,7 +212,7 @@ func (c *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
-		if c.subject.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
+		if r.subject.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
 			own.Lease = 0
 		}
 		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
@@ -224,18 +224,18 @@ func (c *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 }
 
 // findByHand judges a plan on a primitive.
-func (c *run) findByHand(rec *history.Recording, last history.Op) finding {
-	judged := c.acts
-	if c.subject.primitive.latch > 0 {
-		judged = c.latchActs
+func (r *run) findByHand(rec *history.Recording, last history.Op) finding {
+	judged := r.acts
+	if r.subject.primitive.latch > 0 {
+		judged = r.latchActs
 	}
 	acts, events := judged(*rec)
 	rec.Events = events
-	got := check.LockModel{Permits: c.subject.primitive.permits}.Check(acts)
+	got := check.LockModel{Permits: r.subject.primitive.permits}.Check(acts)
 	switch {
 	case got.Verdict == api.Broken:
 		return finding{api.Broken, MutualExclusion, got.Why}
-	case c.openedEarly(*rec):
+	case r.openedEarly(*rec):
 		return finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
 	case last.Outcome != history.OK:
 		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))

@@ -112,8 +112,7 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 		return nil, nil, err
 	}
 	p.nth = nth
-	err = p.play(ctx, plan)
-	if err = errors.Join(err, p.finish(context.WithoutCancel(ctx))); err != nil {
+	if err := errors.Join(p.play(ctx, plan), p.finish(context.WithoutCancel(ctx))); err != nil {
 		return nil, p, err
 	}
 	r.began, r.spans, r.injectedAt, r.missed = p.began, p.spans, p.struckAt, p.missed(plan)
@@ -158,7 +157,7 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) (last Result, err 
 	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
-	for nth := plan[0].Nth; nth <= mostCommands && !(last.Verdict.Failed() || late && last.Verdict != api.Inconclusive); nth++ {
+	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
 		results, p, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
 		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
 			return last, fmt.Errorf("command %d: %w", nth, err)

@@ -293,7 +293,8 @@ func (p *player) finish(ctx context.Context) (err error) {
 	if p.catchUp != nil && p.bed.Rig.Config().Database == rig.OneServer {
 		err = errors.Join(err, p.catchUp(ctx))
 	}
-	if err = errors.Join(err, p.bed.rec.awaitConnected(ctx)); err != nil {
+	err = errors.Join(err, p.bed.rec.awaitConnected(ctx))
+	if err != nil {
 		return err
 	}
 	p.healed = p.bed.since()

@@ -85,22 +85,26 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 		}
 	}
 	p.lasting, p.injected = append(p.lasting, s), append(p.injected, s)
-	if m.Do == chaos.LosesPower { // after its links: no server gets the end of a connection
-		_, err = p.strike(ctx, chaos.Move{Do: chaos.Dies, Client: m.Client})
+	return true, p.follow(ctx, s)
+}
+
+// follow does what follows the injection of a fault: it waits for its effect, or ends a fault that does not last.
+func (p *player) follow(ctx context.Context, s *struck) (err error) {
+	switch s.Do {
+	case chaos.LosesPower: // after its links: no server gets the end of a connection
+		_, err = p.strike(ctx, chaos.Move{Do: chaos.Dies, Client: s.Client})
 		p.injected = p.injected[:len(p.injected)-1] // the end of a process is no proof that its links were silent
-		return true, err
-	}
-	if m.Do == chaos.LosesRenewal {
-		_ = within(ctx, 2*Lease, "the answer to a renewal is lost", func() bool { return f.Landed(ctx) == nil }) // else it has not landed
-		return true, ctx.Err()
-	}
-	if m.Do == chaos.Starves || m.Do == chaos.Stalls {
+		return err
+	case chaos.LosesRenewal:
+		_ = within(ctx, 2*Lease, "the answer to a renewal is lost", func() bool { return s.fault.Landed(ctx) == nil }) // else it has not landed
+		return ctx.Err()
+	case chaos.Starves, chaos.Stalls:
 		err = sleep(ctx, Lease/2)
 	}
-	if !m.Do.Lasts() && m.Do != chaos.Loses && m.Do != chaos.RunsAhead {
+	if !s.Do.Lasts() && s.Do != chaos.Loses && s.Do != chaos.RunsAhead {
 		err = errors.Join(err, p.endFault(ctx, s))
 	}
-	return true, err
+	return err
 }
 
 // combines reports whether a fault comes on links whose answers are slow.
@@ -267,17 +271,7 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 		return p.onMany(ctx, m.Do)
 	}
 	if m.Do.OnServer() && m.Do != chaos.Deletes {
-		var all []fault.Fault
-		for _, servers := range p.servers() {
-			if m.Nth > len(servers) {
-				continue
-			}
-			server := servers[max(0, m.Nth-1)]
-			all = append(all, map[chaos.Verb]fault.Fault{
-				chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Stalls: fault.Stop(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
-			}[m.Do])
-		}
-		return allOf(all)
+		return p.onServer(m)
 	}
 	switch m.Do {
 	case chaos.Deletes:
@@ -315,6 +309,21 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 	var all []fault.Fault
 	for _, link := range links {
 		all = append(all, p.onLink(m, link))
+	}
+	return allOf(all)
+}
+
+// onServer returns the fault of the Nth server of each kind.
+func (p *player) onServer(m chaos.Move) (fault.Fault, bool) {
+	var all []fault.Fault
+	for _, servers := range p.servers() {
+		if m.Nth > len(servers) {
+			continue
+		}
+		server := servers[max(0, m.Nth-1)]
+		all = append(all, map[chaos.Verb]fault.Fault{
+			chaos.Crashes: fault.Kill(server), chaos.Restarts: fault.Restart(server), chaos.Stalls: fault.Stop(server), chaos.Jumps: fault.ClockJump(server, time.Hour),
+		}[m.Do])
 	}
 	return allOf(all)
 }

@@ -29,7 +29,7 @@ func WriteMoves(w io.Writer) error {
 	}
 	lines := make([]string, len(moves))
 	for i, m := range moves {
-		lines[i] = fmt.Sprintf("- `%s`: %s\n", m, m.Words().EN)
+		lines[i] = fmt.Sprintf("- %#q: %s\n", m, m.Words().EN)
 	}
 	_, err = fmt.Fprint(w, strings.Join(lines, ""))
 	return err
