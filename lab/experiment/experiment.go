@@ -83,7 +83,7 @@ func All() []Experiment {
 		failover(), failoverSentinel(), failoverCluster(),
 		splitBrain(), minReplicas(), splitRenewal(), splitRenewalMin(), quorumLoss(), resharding(),
 		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),
-		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), partition(), bareMajority(), deadWaiter(), waiterReset(), missedRelease(),
+		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), holderReset(), partition(), bareMajority(), deadWaiter(), waiterReset(), missedRelease(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
 		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),
 		galera(), twoMasters(), staleRead(), writeBehind(),
@@ -126,7 +126,7 @@ func HazardsOf(c Card) (names []string) {
 // experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides. It also decides
 // for a lock on trial: a fault that cannot reach its servers would confirm any claim.
 func (e Experiment) AppliesTo(c Card) bool {
-	return e.Applies(c) || e.Lab == nil && !c.onTrial() && e.Claim(c, false) != Silent
+	return e.Applies(c) || e.Lab == nil && !c.onTrial() && cmp.Or(c.Claim(e.Hazard), c.Claim(e.ClaimedAs)) != Silent
 }
 
 // Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.

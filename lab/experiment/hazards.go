@@ -213,6 +213,17 @@ func cutoff() Experiment {
 	}
 }
 
+// holderReset ends the connections of a holder, as a restarted proxy does. A lock of a connection is lost by that, and a
+// session may move to another server of its ensemble. The holder must sell with its lock, or must not write.
+func holderReset() Experiment {
+	return Experiment{
+		Hazard: "holder-reset", Group: linkFails, Applies: inServer, Default: Protects,
+		Plans: []string{"A sells at read, A disconnects, B sells, 0.3 leases pass, A resumes, B ends"},
+		Title: api.Text{EN: "the connections of the holder end while it works", ZH: "持锁者工作期间连接断开"},
+		Shows: api.Text{EN: "a lock that ends with its connection; does its holder still write?", ZH: "随连接一起失效的锁；持锁者还会写入吗？"},
+	}
+}
+
 // sessionExpiry cuts the holder off until its ZooKeeper session or its etcd lease expires.
 func sessionExpiry() Experiment {
 	return Experiment{
