@@ -87,7 +87,7 @@ var verdicts = map[string]map[string]api.Verdict{
 	"clock-jump":           {"redlock": api.Broken, "redlock --fenced": api.Safe, "zk": api.Safe},
 	"session-expiry":       {"zk": api.Safe, "etcd": api.Safe},
 	"dead-waiter":          {"zk-watch-naive": api.Broken, "zk": api.Safe},
-	"holder-reset":         {"redis": api.Safe, "redlock": api.Safe, "zk": api.Safe, "etcd": api.Safe, "db-row": api.Safe, "get-lock": api.Safe, "for-update": api.Safe},
+	"holder-reset":         {"redis": api.Safe, "redlock": api.Safe, "zk": api.Safe, "etcd": api.Safe, "db-row": api.Safe, "get-lock": api.Safe},
 	"cutoff":               {"redis-lua": api.Broken, "redis": api.Safe, "zk": api.Safe},
 	"lost-reply":           {"redis-expire": api.Stalled, "redis-lua": api.Safe, "zk": api.Safe},
 	"bare-majority":        {"redlock": api.Broken, "redlock --fenced": api.Safe, "cohort-redlock": api.Broken, "cohort-redlock --fenced": api.Safe},
