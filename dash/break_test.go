@@ -71,6 +71,8 @@ func checkTimeline(t *testing.T, tab window) {
 		reads(`.cause`, "The lease of A ended at"),
 		chromedp.WaitVisible(`#film .lapse`, chromedp.ByQuery),
 		reads(`#result`, "oversell break pause redis"),
+		reads(`.film .moves li:nth-child(2)`, "The process of A is frozen."),
+		reads(`#result`, "oversell break --plan 'A sells at writing, A freezes"),
 		chromedp.WaitVisible(`#film .both`, chromedp.ByQuery),
 		reads(`#film`, "writes 9 over 9"),
 		press(`a[href="#run.picture-violation"]`),

@@ -165,6 +165,7 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 // hazardView has the results of one hazard on all strategies.
 type hazardView struct {
 	experiment.Experiment
+	Plan    matrix.Plan // the first one; it may be empty
 	Results []hazardResult
 }
 
@@ -179,7 +180,7 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 	if !known {
 		return v, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard"))
 	}
-	p := hazardView{Experiment: e}
+	p := hazardView{Experiment: e, Plan: matrix.PlanOf(experiment.Result{Hazard: e.Hazard, Strategy: "redis"}.Planned(experiment.Card{}), language(r))}
 	b.s.hub.Do(func() {
 		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
 			if x := row.Results[0]; x.Run != nil {

@@ -20,6 +20,7 @@ type resultPage struct {
 	Shown      *matrix.Run // of this lab, or else the recorded one; nil without both
 	Other      *resultView // the same with the fence, or without it; nil if the strategy has none
 	Both       *matrix.Run // of Other, to compare; or nil
+	Plan       matrix.Plan // of the run, or of the hazard
 	Safer      string      // a basic strategy whose card claims that it survives; may be empty
 }
 
@@ -37,6 +38,7 @@ func (x resultPage) Compared() string {
 func (b *breaks) resultPage(r *http.Request) (view, error) {
 	q := resultKey{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
 	x, err := b.resultOf(r.Context(), q)
+	x.Plan = b.planOf(x.resultView, language(r))
 	if err == nil && slices.Contains([]string{"survives", "breaks", "show"}, r.FormValue("answer")) {
 		x.Answer = r.FormValue("answer")
 		x.Shown = b.drawn(x.resultView, language(r), "run")
@@ -81,16 +83,28 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	return x, nil
 }
 
+// planOf describes the plan of the run that drawn draws, or else of the hazard.
+func (b *breaks) planOf(p resultView, lang string) matrix.Plan {
+	r := b.shown(p)
+	r.Hazard, r.Strategy, r.Fenced = p.Hazard, p.Strategy, p.Fenced
+	c, _ := findCard(b.s.catalogue.known(), p.Strategy, 0) // without a card: the steps of the plan
+	return matrix.PlanOf(r.Planned(c.Card), lang)
+}
+
+// shown returns the run of this lab, or else the recorded one.
+func (b *breaks) shown(p resultView) experiment.Result {
+	if p.Run != nil {
+		return p.Run.Result
+	}
+	return b.recordedRun(p)
+}
+
 // drawn draws the run of this lab, or else the recorded one, or returns nil without a run. Some recorded verdicts have
 // no recording. A recording never changes, so it needs no mutex.
 func (b *breaks) drawn(p resultView, lang, id string) *matrix.Run {
 	if p.Verdict() == "" {
 		return nil
 	}
-	r := b.recordedRun(p)
-	if p.Run != nil {
-		r = p.Run.Result
-	}
-	run := matrix.RunOf(r, lang, id)
+	run := matrix.RunOf(b.shown(p), lang, id)
 	return &run
 }

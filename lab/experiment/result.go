@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"oversell/api"
+	"oversell/lab/chaos"
 	"oversell/lab/history"
 )
 
@@ -52,7 +53,7 @@ type Result struct {
 	MySQL string `json:"mysql,omitempty"`
 	// Adapter is the command of the lock, if the strategy is an adapter.
 	Adapter string `json:"adapter,omitempty"`
-	// Plan has the moves of a random plan, for the hazard chaos.
+	// Plan has the moves of a plan that was drawn, or made up by a user, for the hazards Chaos and Made. See Planned.
 	Plan string `json:"plan,omitempty"`
 	// Figures has the response times of the hazard percentiles, which measures them in two ways.
 	Figures   []Figure          `json:"figures,omitempty"`
@@ -100,6 +101,27 @@ func (r Result) withLostEvents(lost int) Result {
 	return r
 }
 
+// Planned returns the result with the plan of its hazard, as if a user had made it up. A strategy may stop at a step of its
+// own. Plan stays empty if the hazard has none.
+func (r Result) Planned(c Card) Result {
+	e, _ := Of(r.Hazard)
+	if r.Plan != "" || len(e.Plans) == 0 {
+		return r
+	}
+	text := by(r.Seed, e.Plans...)
+	if e.OnRow != "" && c.lockService() == "mysql" {
+		text = e.OnRow
+	}
+	plan, _ := chaos.Parse(text) // a test reads all plans
+	for i, m := range plan {
+		if m.Client == 0 && m.Do == chaos.Sells && m.At != "" {
+			plan[i].At = api.Step(c.stepFor(e.Hazard, c.stepFor(e.ClaimedAs, string(m.At))))
+		}
+	}
+	r.Hazard, r.Plan = Made, plan.String()
+	return r
+}
+
 // Command returns the command that repeats the run, with another seed.
 func (r Result) Command() string { return r.command("") }
 
@@ -110,6 +132,8 @@ func (r Result) command(seed string) string {
 	switch {
 	case r.Plan != "" && r.Adapter != "":
 		return "oversell judge --chaos --plan '" + r.Plan + "' -- " + r.Adapter
+	case r.Hazard == Made:
+		return "oversell break --plan '" + r.Plan + "' " + r.Name()
 	case r.Plan != "":
 		return "oversell chaos " + r.Name() + " --plan '" + r.Plan + "'"
 	case r.Hazard == Chaos:

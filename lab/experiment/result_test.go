@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"oversell/api"
@@ -20,6 +21,10 @@ func TestCommand(t *testing.T) {
 		{
 			Result{Hazard: "pause", Strategy: "adapter", Seed: 3, Adapter: "python3 lock.py --fast"},
 			"oversell judge --hazard pause -- python3 lock.py --fast", "oversell judge --hazard pause --seed 3 -- python3 lock.py --fast",
+		},
+		{
+			Result{Hazard: Made, Strategy: "redis", Fenced: true, Plan: "A sells"},
+			"oversell break --plan 'A sells' redis --fenced", "oversell break --plan 'A sells' redis --fenced",
 		},
 	} {
 		if c, r := test.result.Command(), test.result.Repeat(); c != test.command || r != test.repeat {
@@ -54,6 +59,26 @@ func TestAdapterSubjects(t *testing.T) {
 	for adapter, want := range map[string]int{"": 1, "python3 lock.py": 2} {
 		if got := (Plan{Strategies: []string{"adapter"}, Adapter: adapter}).subjects(pause(), cards); len(got) != want {
 			t.Errorf("adapter %q: %d subjects, want %d", adapter, len(got), want)
+		}
+	}
+}
+
+// TestPlanned checks that the plan of a run is the one that its seed has chosen, with the steps of its strategy.
+func TestPlanned(t *testing.T) {
+	atomic := Card{api.Card{ID: "atomic", CriticalStep: api.Writing}}
+	for seed, dies := range map[int64]string{0: "0.5", 1: "3.5", 3: "0.5"} {
+		r := Result{Hazard: "crash", Strategy: "atomic", Seed: seed}.Planned(atomic)
+		if want := "A sells at writing, " + dies + " leases pass if renewed, A dies, B sells, B ends"; r.Hazard != Made || r.Plan != want {
+			t.Errorf("seed %d: %s, %q, want %q", seed, r.Hazard, r.Plan, want)
+		}
+	}
+	onRow := Card{api.Card{Family: "adapter", Backends: []string{"mysql"}}}
+	if r := (Result{Hazard: "cutoff", Adapter: "lock"}).Planned(onRow); !strings.Contains(r.Plan, "A holds 1") {
+		t.Errorf("the plan of a lock on the row is %q", r.Plan)
+	}
+	for _, r := range []Result{{Hazard: "herd"}, {Hazard: Chaos, Plan: "A sells"}} {
+		if got := r.Planned(atomic); got.Plan != r.Plan || got.Hazard != r.Hazard {
+			t.Errorf("%+v became %+v", r, got)
 		}
 	}
 }

@@ -35,6 +35,25 @@ func WriteMoves(w io.Writer) error {
 	return err
 }
 
+// Plan is the plan of a run on a page. It is empty if there is none.
+type Plan struct {
+	Moves         []string
+	Hint, Command string // to carry it out again
+}
+
+// PlanOf describes the plan that a result has: see experiment.Result.Planned.
+func PlanOf(r experiment.Result, lang string) (p Plan) {
+	plan, err := chaos.Parse(r.Plan)
+	if err != nil {
+		return p
+	}
+	for _, m := range plan {
+		p.Moves = append(p.Moves, m.Words().In(lang))
+	}
+	p.Hint, p.Command = api.Text{EN: "The plan, to change it:", ZH: "可以修改的计划："}.In(lang), r.Command()
+	return p
+}
+
 // PlanLines says what a hazard does, for people: each plan on one line, and the moves of the only plan as numbered
 // sentences.
 func PlanLines(e experiment.Experiment, lang string) (lines []string) {
@@ -53,12 +72,8 @@ func PlanLines(e experiment.Experiment, lang string) (lines []string) {
 
 // Steps returns the moves of a plan as numbered sentences.
 func Steps(text, lang string) (lines []string) {
-	plan, err := chaos.Parse(text)
-	if err != nil {
-		return nil
-	}
-	for i, m := range plan {
-		lines = append(lines, fmt.Sprintf("%d. %s", i+1, m.Words().In(lang)))
+	for i, move := range PlanOf(experiment.Result{Plan: text}, lang).Moves {
+		lines = append(lines, fmt.Sprintf("%d. %s", i+1, move))
 	}
 	return lines
 }

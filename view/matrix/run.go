@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"strings"
 
-	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/view/ladder"
 	"oversell/view/terminal"
@@ -23,8 +22,8 @@ type Run struct {
 	// Picture is the drawing of Recorded, and empty if there is no recording to draw.
 	Recorded ladder.Recorded
 	Picture  template.HTML
-	Cause    string   // what the picture shows, in a sentence; may be empty
-	Moves    []string // of a random plan
+	Cause    string // what the picture shows, in a sentence; may be empty
+	Plan     Plan   // that was drawn, or made up by a user
 	Tables   []terminal.Table
 	Left     string // the number of requests that are not in the picture
 }
@@ -34,11 +33,7 @@ func RunOf(r experiment.Result, lang, id string) Run {
 	run := Run{
 		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
 		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
-	}
-	if plan, failed := chaos.Parse(r.Plan); failed == nil {
-		for _, m := range plan {
-			run.Moves = append(run.Moves, m.Words().In(lang))
-		}
+		Plan: PlanOf(r, lang),
 	}
 	if t := figuresTable(r.Figures, lang); len(t.Rows) > 0 {
 		run.Tables = []terminal.Table{t}
