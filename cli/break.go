@@ -83,9 +83,9 @@ Exit status:
 func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	f.command = commandLine(cmd, args)
 	switch {
-	case f.all && f.moves != "":
+	case f.all && cmd.Flags().Changed("plan"):
 		return errors.New("--all is every hazard: leave out --plan")
-	case f.moves != "":
+	case cmd.Flags().Changed("plan"):
 		f.plan.Strategies = args
 		if err := f.parse(args); err != nil {
 			return err

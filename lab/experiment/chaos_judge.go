@@ -20,7 +20,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 		return d, err
 	}
 	bed.rec.forget()
-	all, err := bed.playOn(ctx, p, s)
+	all, _, err := bed.playOn(ctx, p, 0, s)
 	if err != nil {
 		return d, err
 	}
@@ -30,34 +30,36 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, p chaos.Plan, seed 
 }
 
 // playOn carries out a plan on strategies that one fault can serve, and judges each of them as CarryOut does.
-func (bed *Testbed) playOn(ctx context.Context, p chaos.Plan, subjects ...Subject) (all []Drawn, err error) {
-	lost, player := bed.rec.lostEvents(), bed.player(inOrderOfClients(), subjects...)
+func (bed *Testbed) playOn(ctx context.Context, p chaos.Plan, nth int, subjects ...Subject) (all []Drawn, player *player, err error) {
+	lost := bed.rec.lostEvents()
+	player = bed.player(inOrderOfClients(), subjects...)
+	player.nth = nth
 	if p.Has(chaos.FailsOver) && !p.Has(chaos.Lags) {
 		if player.lagging, err = bed.cutReplication(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err = player.play(ctx, p); err != nil {
-		return nil, errors.Join(err, player.finish(context.WithoutCancel(ctx)))
+		return nil, nil, errors.Join(err, player.finish(context.WithoutCancel(ctx)))
 	}
 	if err := player.finish(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, r := range player.runs {
 		last, err := r.buyLast(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		d, err := r.judge(ctx, last)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r.subject.primitive == nil {
 			d.Result = d.withLostEvents(bed.rec.lostEvents() - lost)
 		}
 		all = append(all, d)
 	}
-	return all, nil
+	return all, player, nil
 }
 
 // judge judges what was recorded of a run, in which the last client has had this answer.

@@ -28,7 +28,11 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 		}
 		some, err := r.with(subjects...).inGroups(plan, func(group []Subject) ([]Result, error) {
 			if plan[0].Do == chaos.Each {
-				result, err := r.with(group...).forEach(ctx, plan)
+				alone := r.with(group...)
+				result, err := alone.forEach(ctx, plan, func(one chaos.Plan, nth int) (Result, *player, error) {
+					results, p, err := r.with(group...).playOnce(ctx, one, nth)
+					return firstOf(results), p, err
+				})
 				return []Result{result}, err
 			}
 			results, _, err := r.with(group...).playOnce(ctx, plan, 0)
@@ -152,13 +156,13 @@ const mostCommands = 8
 // forEach carries out a plan on one strategy for each command of its lock, until a run fails, or the lock sends no more. It
 // returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
 // are: nothing else on its replica runs then.
-func (r *round) forEach(ctx context.Context, plan chaos.Plan) (last Result, err error) {
+func (r *round) forEach(ctx context.Context, plan chaos.Plan, once func(chaos.Plan, int) (Result, *player, error)) (last Result, err error) {
 	last = r.safe(r.subjects[0], 0, nil)
 	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
-		results, p, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
+		result, p, err := once(plan[1:].With(nth), nth)
 		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
 			return last, fmt.Errorf("command %d: %w", nth, err)
 		}
@@ -175,7 +179,7 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) (last Result, err 
 		case !on.landed && !late:
 			return last, nil
 		}
-		last = results[0]
+		last = result
 		if last.Verdict.Failed() && plan.Has(chaos.Heals) {
 			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", on.fault.Command(), nth), last.Why)
 		}
@@ -184,6 +188,13 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) (last Result, err 
 		last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
 	}
 	return last, ctx.Err()
+}
+
+func firstOf(results []Result) (first Result) {
+	if len(results) > 0 {
+		first = results[0]
+	}
+	return first
 }
 
 // onCommand returns the fault that holds a command back, or loses its answer.
@@ -280,30 +291,47 @@ func MadeUp(plan chaos.Plan) Experiment {
 		Plans: []string{plan.String()}, Applies: always,
 		perform: func(ctx context.Context, r *round) (results []Result, err error) {
 			return r.inGroups(plan, func(subjects []Subject) ([]Result, error) {
-				for i := range subjects {
-					if subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
-						return nil, err
-					}
+				if plan[0].Do != chaos.Each {
+					results, _, err := r.make(ctx, plan, 0, subjects)
+					return results, err
 				}
-				all, err := r.bed.playOn(ctx, plan, subjects...)
-				for _, d := range all {
-					results = append(results, d.made(r.seed))
-				}
-				return results, err
+				result, err := r.with(subjects...).forEach(ctx, plan, func(one chaos.Plan, nth int) (Result, *player, error) {
+					results, p, err := r.make(ctx, one, nth, subjects)
+					return firstOf(results), p, err
+				})
+				result.Plan = plan.String()
+				return []Result{result}, err
 			})
 		},
 	}
 }
 
-// made returns the result of a plan that a user has made up: with the hazard that it is, and the moves that were impossible.
-func (d Drawn) made(seed int64) Result {
-	d.Seed = seed
-	if d.Verdict.Failed() {
-		d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
+// make carries out a plan that a user has made up once. The results say which hazard it is, and which moves were impossible.
+func (r *round) make(ctx context.Context, plan chaos.Plan, nth int, subjects []Subject) (results []Result, p *player, err error) {
+	for i := range subjects {
+		if subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+			return nil, nil, err
+		}
 	}
-	if len(d.Skipped) > 0 {
-		d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
+	all, p, err := r.bed.playOn(ctx, plan, nth, subjects...)
+	for i, d := range all {
+		d.Seed = r.seed
+		if d.Verdict.Failed() {
+			d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
+		}
+		if len(d.Skipped) > 0 {
+			d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
+		}
+		for _, b := range p.runs[i].clients {
+			if b.at != "" {
+				d.Why = api.Joined(d.Why, api.Textf("%s never stopped at %q.", "%s 没有停在 %q。", chaos.Name(b.client), b.at))
+			}
+		}
+		if missed := p.missed(plan); missed != nil && d.Verdict == api.Safe {
+			d.Verdict, d.Why = api.Inconclusive, api.Joined(api.Textf("The fault did not land: %v.", "故障没有生效：%v。", missed), d.Why)
+		}
+		d.Hazard = Made
+		results = append(results, d.Result)
 	}
-	d.Hazard = Made
-	return d.Result
+	return results, p, err
 }

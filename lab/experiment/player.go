@@ -66,6 +66,7 @@ type buyer struct {
 	owner   string   // of its request, as soon as the request has taken a step
 	stopped api.Step // at which its request has stopped, or ""
 	first   string   // the owner of its first request
+	at      api.Step // the step at which its request is to stop, until it does
 	works   bool     // its request works for a while
 	halted  bool     // a request of it has stopped at a step
 	cancel  context.CancelFunc

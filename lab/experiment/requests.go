@@ -40,6 +40,7 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 			return err
 		}
 	}
+	b.at = m.At
 	params := wait(r.waits(m))
 	if m.Names != "" && r.subject.Card.SeveralLocks {
 		params.Set("also", strings.Replace(m.Names, " then ", ",", 1))
@@ -87,7 +88,7 @@ func (r *run) resume(ctx context.Context, b *buyer, at api.Step) error {
 			return err
 		}
 	}
-	b.stopped = ""
+	b.stopped, b.at = "", at
 	if err := r.bed.replica(b.on).Resume(ctx, b.owner); err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 	}
 	if i := slices.IndexFunc(paused, own); i >= 0 {
 		b.owner, b.stopped = paused[i].Owner, paused[i].Step
-		b.first, b.halted = cmp.Or(b.first, b.owner), true
+		b.first, b.halted, b.at = cmp.Or(b.first, b.owner), true, ""
 		r.seen[b.owner] = true
 		r.delayed[b.owner] = r.delayed[b.owner] || chaos.PhaseAfter(b.stopped) == chaos.Wait
 	}
