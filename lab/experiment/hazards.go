@@ -217,7 +217,7 @@ func cutoff() Experiment {
 // session may move to another server of its ensemble. The holder must sell with its lock, or must not write.
 func holderReset() Experiment {
 	return Experiment{
-		Hazard: "holder-reset", Group: linkFails, Applies: inServer, Default: Protects,
+		Hazard: "holder-reset", Group: reported, Applies: inServer,
 		Plans: []string{"A sells at read, A disconnects, B sells, 0.3 leases pass, A resumes, B ends"},
 		Title: api.Text{EN: "the connections of the holder end while it works", ZH: "持锁者工作期间连接断开"},
 		Shows: api.Text{EN: "a lock that ends with its connection; does its holder still write?", ZH: "随连接一起失效的锁；持锁者还会写入吗？"},
