@@ -16,6 +16,7 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
+	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/rig"
 	"oversell/view/matrix"
@@ -27,7 +28,8 @@ type breaks struct {
 	// The hub's mutex protects the fields below: see hub.Send.
 	now   breakState
 	runs  map[resultKey]*storedResult
-	count int // of the changes and results; the pages compare it with the count when they were drawn
+	made  chaos.Plan // the latest plan that a visitor has made up, whose results runs has; or nil
+	count int        // of the changes and results; the pages compare it with the count when they were drawn
 
 	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
 	about      matrix.About                 // of the recorded runs
@@ -55,11 +57,6 @@ func (q resultKey) Path() string {
 // Shown returns the address of the page that shows the verdict at once.
 func (q resultKey) Shown() string {
 	return "/dash/break/" + q.Hazard + "/" + q.Strategy + "?answer=show" + q.suffix("&fenced=true")
-}
-
-// Body returns the form fields of the request that starts the experiment.
-func (q resultKey) Body() string {
-	return "hazard=" + q.Hazard + "&strategy=" + q.Strategy + q.suffix("&fenced=true")
 }
 
 // Name returns the strategy's id, with --fenced if the experiment uses the fencing token.
@@ -178,12 +175,20 @@ func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan
 	if err != nil {
 		return p, err
 	}
+	if plan := strings.TrimSpace(req.Form.Get("plan")); plan != "" {
+		if p.Moves, err = chaos.Parse(plan); err != nil {
+			return p, badRequest("%v", "计划写错了：%v", err)
+		}
+		if p.Hazards = nil; len(p.Strategies) == 0 {
+			return p, badRequest("Choose one or more strategies for the plan.", "请为计划选择至少一个策略。")
+		}
+	}
 	var cards []experiment.Card
 	for _, c := range known {
 		cards = append(cards, c.Card)
 	}
 	if err := p.Validate(cards); err != nil {
-		return p, badRequest("%v", "没有这种故障或策略，或者这种故障影响不到所选的策略（选了栅栏号时，策略必须有栅栏号）：%v", err)
+		return p, badRequest("%v", "没有这种故障、步骤或策略，或者这种故障影响不到所选的策略（选了栅栏号时，策略必须有栅栏号）：%v", err)
 	}
 	return p, nil
 }
@@ -194,7 +199,7 @@ func named(req *http.Request, field string) []string {
 }
 
 func inPlan(p experiment.Plan, q resultKey) bool {
-	return (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
+	return (len(p.Moves) > 0) == (q.Hazard == experiment.Made) && (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
 		(len(p.Strategies) == 0 || slices.Contains(p.Strategies, q.Strategy)) &&
 		(q.Fenced == p.Fenced || q.Fenced && len(p.Strategies) == 0)
 }
@@ -204,7 +209,7 @@ func (b *breaks) start(ctx context.Context, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	what := cmp.Or(strings.Join(p.Hazards, ", "), "all hazards")
+	what := cmp.Or(strings.Join(p.Hazards, ", "), p.Moves.String(), "all hazards")
 	if n := len(p.Strategies); n > 0 { // more than four names would make the line too long
 		what += fmt.Sprintf(", %d: %s", n, strings.Join(p.Strategies[:min(n, 4)], ", "))
 	}
@@ -215,6 +220,13 @@ func (b *breaks) start(ctx context.Context, req *http.Request) error {
 			b.now.Starting, b.now.Last, b.now.Results = true, nil, 0
 			if len(p.Hazards) > 0 { // the results of the first hazard say that they start
 				b.now.Hazard = p.Hazards[0]
+			}
+			if len(p.Moves) > 0 {
+				b.now.Hazard = experiment.Made
+				if p.Moves.String() != b.made.String() { // the column has the results of one plan
+					b.made = p.Moves
+					maps.DeleteFunc(b.runs, func(q resultKey, _ *storedResult) bool { return q.Hazard == experiment.Made })
+				}
 			}
 		})
 		err := b.inSeparateLab(ctx, p)
@@ -252,10 +264,14 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 // change sends the results of the previous and the present hazard. A page ignores those that it does not show.
 func (b *breaks) change(change func()) {
 	b.s.hub.Send("break", func() []hub.Message {
-		before := b.now.Hazard
+		before, made := b.now.Hazard, b.made.String()
 		change()
 		b.count++
-		return []hub.Message{b.s.part("break", "now", b.now), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
+		messages := []hub.Message{b.s.part("break", "now", b.now), hub.NewMessage("parts", b.column(before, b.now.Hazard))}
+		if b.made.String() != made { // its column is new: the pages load the matrix again
+			messages = append(messages, hub.NewMessage("count", b.count))
+		}
+		return messages
 	})
 	b.s.hub.Send("result", b.resultMessages)
 }

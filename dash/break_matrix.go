@@ -3,6 +3,7 @@ package dash
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -60,6 +61,19 @@ type resultView struct {
 	Starting  bool            // the lab of the experiment starts, or stops
 	Run       *storedResult   // nil before the first run
 	Recorded  *matrix.Summary // nil without recorded runs
+	Plan      string          // that a visitor has made up
+}
+
+// Body returns the form fields of the request that starts the experiment.
+func (p resultView) Body() string {
+	form := url.Values{"hazard": {p.Hazard}, "strategy": {p.Strategy}}
+	if p.Fenced {
+		form.Set("fenced", "true")
+	}
+	if p.Plan != "" {
+		form.Set("plan", p.Plan)
+	}
+	return form.Encode()
 }
 
 // Verdict returns the verdict of the run in this lab, or else the recorded one, or else "".
@@ -73,10 +87,19 @@ func (p resultView) Verdict() api.Verdict {
 	return ""
 }
 
+// experiments returns those that have a column. The hub's mutex must be locked.
+func (b *breaks) experiments() []experiment.Experiment {
+	all := experiment.WithRandomPlans()
+	if len(b.made) > 0 {
+		all = append([]experiment.Experiment{experiment.MadeUp(b.made)}, all...)
+	}
+	return all
+}
+
 // matrix returns the results that the filter selects. The hub's mutex must be locked.
 func (b *breaks) matrix(f matrixFilter) matrixView {
 	m := matrixView{matrixFilter: f, Count: b.count}
-	all, cards := experiment.WithRandomPlans(), b.s.catalogue.known()
+	all, cards := b.experiments(), b.s.catalogue.known()
 	if b.s.Service != nil {
 		all = slices.DeleteFunc(all, func(e experiment.Experiment) bool {
 			return !slices.ContainsFunc(slices.Collect(maps.Keys(b.recorded)), func(q resultKey) bool { return q.Hazard == e.Hazard })
@@ -84,7 +107,7 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	}
 	found := find(f.Words, all, cards)
 	m.Unmatched = f.Words != "" && len(found) == 0
-	all = choose(all, func(e experiment.Experiment) bool { return found[e.Hazard] }, func(e experiment.Experiment) bool { return f.All || e.Basic })
+	all = choose(all, func(e experiment.Experiment) bool { return found[e.Hazard] }, func(e experiment.Experiment) bool { return f.All || e.Basic || e.Hazard == experiment.Made })
 	cards = choose(cards, func(c card) bool { return found[c.ID] }, func(c card) bool { return f.All || c.Core })
 	m.Hazards = all
 	for _, g := range groupsOf(cards) {
@@ -175,7 +198,7 @@ func survives(v api.Verdict) bool { return v.Class() == "safe" || v.Class() == "
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.
 func (b *breaks) column(hazards ...string) []hub.Part {
 	parts := []hub.Part{}
-	for _, e := range experiment.WithRandomPlans() {
+	for _, e := range b.experiments() {
 		if !slices.Contains(hazards, e.Hazard) {
 			continue
 		}
@@ -195,6 +218,9 @@ func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
 	p.Applies = p.AppliesTo && (!fenced || e.Fenced) && b.s.Service == nil || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	p.Starting = b.now.Starting
+	if e.Hazard == experiment.Made {
+		p.Plan = e.Plans[0]
+	}
 	if s, there := b.recorded[q]; there {
 		p.Recorded = &s
 	}

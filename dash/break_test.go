@@ -166,3 +166,21 @@ func TestBreakPages(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanInABrowser tries a plan with a wrong word, and then the plan without it.
+func TestPlanInABrowser(t *testing.T) {
+	rigtest.Nightly(t, "TestRefusals, TestBreakInABrowser of ./dash")
+	address, tab := pageOf(t, ownLab(t)), browser(t)
+	do(
+		t, tab,
+		chromedp.Navigate(address("/dash/break")), chromedp.WaitReady(`body[data-live]`, chromedp.ByQuery),
+		press(`details:has(form.plan) > summary`), press(`form.plan details > summary`), press(`form.plan [value=none]`),
+		setValue(`form.plan [name=plan]`, "A sells at read, B flies, A resumes"), press(`form.plan .go`),
+		reads(`#notice`, `move 2 of the plan, "B flies"`), visible(`#notice`),
+		setValue(`form.plan [name=plan]`, "A sells at read, B sells, A resumes"), press(`form.plan .go`),
+		reads(`td[id="part-plan.none"]`, "in this lab ✗ broken"), press(`#part-now .harm`),
+		reads(`.verdict`, "none is broken"), reads(`.film .moves li:nth-child(2)`, "B begins a sale."), chromedp.WaitVisible(`#film .ladder`, chromedp.ByQuery),
+		reads(`#result`, "oversell break --plan 'A sells at read, B sells, A resumes' none"),
+	)
+	pictures(t, tab, "plan")
+}

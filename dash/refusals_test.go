@@ -90,6 +90,9 @@ func TestRefusals(t *testing.T) {
 		{"/dash/break/start hazard=race&strategy=hope", 400, `\"hope\" does not exist`},
 		{"/dash/break/start hazard=failover&strategy=none", 400, "does not apply"},
 		{"/dash/break/start hazard=race&strategy=none&fenced=true", 400, "does not apply"},
+		{"/dash/break/start hazard=race&plan=A+flies&strategy=none", 400, `move 1 of the plan, \"A flies\": there is no \"flies\"; what a client does: sells, resumes`},
+		{"/dash/break/start plan=A+sells+at+raed&strategy=none", 400, `no request can stop at \"raed\"; the steps:`},
+		{"/dash/break/start plan=A+sells", 400, "Choose one or more strategies for the plan"},
 		{server.URL + "/dash/break/start hazard=race", 409, "cannot run experiments"},
 
 		{"/dash/judge/start ", 400, "one line of the shell"},

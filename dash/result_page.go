@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -58,8 +59,13 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	if err != nil {
 		return x, err
 	}
-	e, there := experiment.Of(q.Hazard)
-	if !there {
+	var e experiment.Experiment
+	b.s.hub.Do(func() {
+		if i := slices.IndexFunc(b.experiments(), func(e experiment.Experiment) bool { return e.Hazard == q.Hazard }); i >= 0 {
+			e = b.experiments()[i]
+		}
+	})
+	if e.Hazard == "" {
 		return x, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", q.Hazard)
 	}
 	for _, flaw := range c.Breaks {
@@ -86,7 +92,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 // planOf describes the plan of the run that drawn draws, or else of the hazard.
 func (b *breaks) planOf(p resultView, lang string) matrix.Plan {
 	r := b.shown(p)
-	r.Hazard, r.Strategy, r.Fenced = p.Hazard, p.Strategy, p.Fenced
+	r.Hazard, r.Strategy, r.Fenced, r.Plan = p.Hazard, p.Strategy, p.Fenced, cmp.Or(r.Plan, p.Plan)
 	c, _ := findCard(b.s.catalogue.known(), p.Strategy, 0) // without a card: the steps of the plan
 	return matrix.PlanOf(r.Planned(c.Card), lang)
 }
