@@ -73,8 +73,11 @@ func Faults() []Verb {
 }
 
 // IsFault reports whether a move injects a fault.
-func (v Verb) IsFault() bool {
-	return slices.Contains(Faults(), v) || slices.Contains([]Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}, v)
+func (v Verb) IsFault() bool { return slices.Contains(Faults(), v) || slices.Contains(Written(), v) }
+
+// Written returns the verbs of faults that are in written plans only, and in no random one.
+func Written() []Verb {
+	return []Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}
 }
 
 // OnServer reports whether a fault strikes a server of the lock, and not one client.

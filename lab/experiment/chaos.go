@@ -85,22 +85,31 @@ func explanationOf(v chaos.Verb) explanation {
 	lost := []string{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
 	foreign, paused := []string{"foreign-unlock"}, []string{"pause-at-read", "pause", "starved"}
 	return map[chaos.Verb]explanation{
-		chaos.Freezes:    {losing: paused, doubling: foreign},
-		chaos.Starves:    {losing: paused, doubling: foreign},
-		chaos.Dies:       {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
-		chaos.Cut:        {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}, []string{"dead-waiter", "partition"}},
-		chaos.Slow:       {stalling: []string{"late-answer"}},
-		chaos.Holds:      {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []string{"late-release", "late-acquire", "foreign-unlock"}},
-		chaos.HoldsRow:   {losing: paused, doubling: foreign},
-		chaos.Loses:      {losing: []string{"renewal-reply"}, stalling: []string{"lost-reply", "release-reply"}},
-		chaos.Disconnect: {losing: []string{"session-expiry", "waiter-session"}, stalling: []string{"waiter-reset", "lost-reply", "missed-release"}},
-		chaos.Deletes:    {losing: []string{"operator-at-write", "operator"}},
-		chaos.Crashes:    {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
-		chaos.Restarts:   {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
-		chaos.Stalls:     {losing: paused, stalling: []string{"late-answer", "missed-release"}},
-		chaos.Jumps:      {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}}, // when it is right again, leases last too long
-		chaos.FailsOver:  {losing: lost, stalling: []string{"failover"}},
-		chaos.Passes:     {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
+		chaos.Freezes:      {losing: paused, doubling: foreign},
+		chaos.Starves:      {losing: paused, doubling: foreign},
+		chaos.Dies:         {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
+		chaos.Cut:          {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}, []string{"dead-waiter", "partition"}},
+		chaos.Slow:         {stalling: []string{"late-answer"}},
+		chaos.Holds:        {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []string{"late-release", "late-acquire", "foreign-unlock"}},
+		chaos.HoldsRow:     {losing: paused, doubling: foreign},
+		chaos.Loses:        {losing: []string{"renewal-reply"}, stalling: []string{"lost-reply", "release-reply"}},
+		chaos.Disconnect:   {losing: []string{"session-expiry", "waiter-session"}, stalling: []string{"waiter-reset", "lost-reply", "missed-release"}},
+		chaos.Deletes:      {losing: []string{"operator-at-write", "operator"}},
+		chaos.Crashes:      {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
+		chaos.Restarts:     {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
+		chaos.Stalls:       {losing: paused, stalling: []string{"late-answer", "missed-release"}},
+		chaos.Jumps:        {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}}, // when it is right again, leases last too long
+		chaos.FailsOver:    {losing: lost, stalling: []string{"failover"}},
+		chaos.LosesPower:   {losing: []string{"write-behind"}, stalling: []string{"host-death", "crash", "crash-between"}},
+		chaos.RunsAhead:    {losing: []string{"client-clocks"}, doubling: []string{"client-clocks"}},
+		chaos.Refused:      {losing: []string{"bare-majority"}, stalling: []string{"minority-loss"}},
+		chaos.LosesRenewal: {losing: []string{"renewal-reply"}, stalling: []string{"renewal-reply"}},
+		chaos.LosesSession: {losing: append([]string{"session-expiry", "waiter-session"}, paused...), stalling: []string{"waiter-session"}},
+		chaos.StaysBehind:  {losing: []string{"split-brain", "split-renewal"}},
+		chaos.MinorityDies: {losing: lost, stalling: []string{"minority-loss"}},
+		chaos.MajorityDies: {losing: lost, stalling: []string{"majority-loss", "restart"}},
+		chaos.ClocksJump:   {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}},
+		chaos.Passes:       {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
 }
 
@@ -148,7 +157,7 @@ func nested(m chaos.Move) bool { return m.Nested }
 func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard string, claim Claim) {
 	stalls, doubles := found.Invariant == Progress, found.Invariant == MutualExclusion
 	var candidates []string
-	for _, v := range append(chaos.Faults(), chaos.Passes) {
+	for _, v := range slices.Concat(chaos.Faults(), chaos.Written(), []chaos.Verb{chaos.Passes}) {
 		switch {
 		case !p.Has(v):
 		case stalls:

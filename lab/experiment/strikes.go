@@ -251,6 +251,7 @@ func (p *player) endFault(ctx context.Context, s *struck) error {
 	if s.Do == chaos.Freezes || s.Do == chaos.Dies {
 		delete(p.gone, p.on[s.Client])
 	}
+	p.bed.http.CloseIdleConnections() // the process may end those that were idle meanwhile, as it receives the next request
 	return nil
 }
 
