@@ -287,7 +287,7 @@ const Made = "plan"
 func MadeUp(plan chaos.Plan) Experiment {
 	text := api.Verbatim(plan.String())
 	return Experiment{
-		Hazard: Made, Title: text, Shows: api.Text{EN: "what the moves of the plan show", ZH: "计划中的动作显示了什么"},
+		Hazard: Made, Title: text, Shows: api.Text{EN: "does the stock agree with the sales, and does the next client get the lock?", ZH: "库存与销售一致吗？下一个客户端能拿到锁吗？"},
 		Plans: []string{plan.String()}, Applies: always,
 		perform: func(ctx context.Context, r *round) (results []Result, err error) {
 			return r.inGroups(plan, func(subjects []Subject) ([]Result, error) {
