@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,24 @@ func TestMadeUp(t *testing.T) {
 		for _, r := range results {
 			if r.Verdict != tt.verdict[r.Strategy] || r.Hazard != Made || r.Plan == "" || r.Strategy == "none" && !strings.Contains(r.Why.EN, tt.why) {
 				t.Errorf("%s, %s: %s, %s", tt.plan, r.Strategy, r.Verdict, r.Why.EN)
+			}
+		}
+	}
+}
+
+// TestPlansOfHazards checks that each hazard that is no load has plans, in the words of the language, in which A begins.
+func TestPlansOfHazards(t *testing.T) {
+	for _, e := range All() {
+		if (len(e.Plans) == 0) == (e.perform == nil) {
+			t.Errorf("%s has %d plans", e.Hazard, len(e.Plans))
+		}
+		for _, text := range slices.Concat(e.Plans, slices.DeleteFunc([]string{e.OnRow}, func(text string) bool { return text == "" })) {
+			p, err := chaos.Parse(text)
+			if err != nil || p.String() != text {
+				t.Errorf("%s: %s, %v", text, p, err)
+			}
+			if !slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Do == chaos.Sells && m.Client == 0 }) {
+				t.Errorf("%s: %s has no holder", e.Hazard, text)
 			}
 		}
 	}
