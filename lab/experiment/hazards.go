@@ -427,7 +427,7 @@ func (p *participant) patience() time.Duration {
 func waiterSession() Experiment {
 	return Experiment{
 		Hazard: "waiter-session", Group: reported, Applies: locksOn("zookeeper", "etcd"),
-		Plans: []string{"A sells at read, C sells working 0.5 leases for 30 s, C loses its session, B sells working 0.5 leases, A resumes, B ends, C ends"},
+		Plans: []string{"A sells at read, C sells for 30 s working 0.5 leases, C loses its session, B sells working 0.5 leases, A resumes, B ends, C ends"},
 		Title: api.Text{EN: "the session of a waiter expires", ZH: "等待者的会话过期"},
 		Shows: api.Text{EN: "does it wait in vain, or acquire the lock beside the next waiter?", ZH: "它白白等待，还是与下一个等待者同时拿到锁？"},
 		judge: judgeWaiter,
@@ -487,7 +487,7 @@ func crashBetween() Experiment {
 func lateAcquire() Experiment {
 	return Experiment{
 		Hazard: "late-acquire", Group: holderFails, Applies: Card.onTrial,
-		Plans: []string{"for each n, C sells at read, C dies, 1.5 leases pass, A sells at asked, A holds n, A resumes at granted, B sells working 0.5 leases for 1 lease, A delivers, A resumes, B ends"},
+		Plans: []string{"for each n, C sells at read, C dies, 1.5 leases pass, A sells at asked, A holds n, A resumes at granted, B sells for 1 lease working 0.5 leases, A delivers, A resumes, B ends"},
 		Title: api.Text{
 			EN: "a command of an acquisition arrives late, when another request holds the lock",
 			ZH: "加锁的一条命令迟到，锁已被另一个请求持有",
