@@ -152,6 +152,9 @@ func (f *chaosFlags) checkCampaign() (err error) {
 	if f.plan != "" {
 		f.campaign.For, f.labs = 0, 1
 		f.campaign.Plan, err = chaos.Parse(f.plan)
+		if err == nil && f.campaign.Plan.Has(chaos.Each) {
+			err = errors.New("--plan: for each n is a plan for each command: oversell break --plan carries it out")
+		}
 	}
 	return err
 }

@@ -93,7 +93,8 @@ func TestChaosMessages(t *testing.T) {
 		{[]string{"none", "--fenced"}, "none has no fencing token: leave out --fenced"},
 		{[]string{"none", "--labs", "0"}, "--labs 0: must be 1 to 16"},
 		{[]string{"none", "--for", "-1m"}, "--for -1m0s: must not be negative"},
-		{[]string{"none", "--plan", "A flies"}, `move 1 of the plan, "A flies": there is no verb "flies"`},
+		{[]string{"none", "--plan", "A flies"}, `move 1 of the plan, "A flies": there is no "flies"; what a client does: sells`},
+		{[]string{"none", "--plan", "for each n, A holds n"}, "oversell break --plan carries it out"},
 	} {
 		cmd := exec.CommandContext(t.Context(), built(), append([]string{"chaos"}, test.args...)...)
 		out, err := cmd.CombinedOutput()

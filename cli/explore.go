@@ -276,11 +276,11 @@ func printFound(out io.Writer, r explore.Result, took time.Duration) {
 	}
 	line("\n%s:", title.EN)
 	printSteps(out, r.Shortest)
-	line("trail: %s", r.Trail())
 	if plan, ok := planOf(r.Shortest); ok && r.Lock == nil {
 		fenced := map[bool]string{true: " --fenced"}[r.Bounds.Fenced]
 		line("The same on real servers: oversell break --plan '%s' %s%s", plan, r.Strategy, fenced)
 	}
+	line("trail: %s", r.Trail())
 }
 
 func printSteps(out io.Writer, steps []explore.Step) {

@@ -32,6 +32,9 @@ type struck struct {
 // strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
 func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	on := p.on[m.Client]
+	if !m.Do.IsFault() {
+		return false, nil
+	}
 	if p.gone[on] && !m.Do.OnServer() || p.index(m.Do, m.Client) >= 0 || m.Do.OnLink() && !p.linksFree(m.Client) && !p.combines(m) {
 		return false, nil
 	}
