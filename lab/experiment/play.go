@@ -26,18 +26,7 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 		if err != nil && len(subjects) > 0 {
 			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
 		}
-		some, err := r.with(subjects...).inGroups(plan, func(group []Subject) ([]Result, error) {
-			if plan[0].Do == chaos.Each {
-				alone := r.with(group...)
-				result, err := alone.forEach(ctx, plan, func(one chaos.Plan, nth int) (Result, *player, error) {
-					results, p, err := r.with(group...).playOnce(ctx, one, nth)
-					return firstOf(results), p, err
-				})
-				return []Result{result}, err
-			}
-			results, _, err := r.with(group...).playOnce(ctx, plan, 0)
-			return results, err
-		})
+		some, err := r.with(subjects...).inGroups(ctx, plan, (*round).playOnce)
 		results = append(results, some...)
 		if err != nil {
 			return results, err
@@ -46,8 +35,12 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 	return results, nil
 }
 
-// inGroups calls carryOut for one group of strategies after the other.
-func (r *round) inGroups(plan chaos.Plan, carryOut func([]Subject) ([]Result, error)) (results []Result, err error) {
+// oncePlayed carries out a plan once, on the strategies of a round that one fault can serve. The number is that of a plan for
+// each n, otherwise 0.
+type oncePlayed func(r *round, ctx context.Context, plan chaos.Plan, nth int) ([]Result, *player, error)
+
+// inGroups carries out a plan on one group of strategies after the other: once, or for each n.
+func (r *round) inGroups(ctx context.Context, plan chaos.Plan, once oncePlayed) (results []Result, err error) {
 	groups := map[string][]Subject{}
 	for _, s := range r.subjects {
 		group := together(plan, s)
@@ -57,7 +50,13 @@ func (r *round) inGroups(plan chaos.Plan, carryOut func([]Subject) ([]Result, er
 		groups[group] = append(groups[group], s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		some, err := carryOut(groups[name])
+		var some []Result
+		var err error
+		if group := r.with(groups[name]...); plan[0].Do == chaos.Each {
+			some, err = group.forEach(ctx, plan, once)
+		} else {
+			some, _, err = once(group, ctx, plan, 0)
+		}
 		results = append(results, some...)
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", strings.TrimSpace("plan "+name), err)
@@ -156,30 +155,30 @@ const mostCommands = 8
 // forEach carries out a plan on one strategy for each command of its lock, until a run fails, or the lock sends no more. It
 // returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
 // are: nothing else on its replica runs then.
-func (r *round) forEach(ctx context.Context, plan chaos.Plan, once func(chaos.Plan, int) (Result, *player, error)) (last Result, err error) {
-	last = r.safe(r.subjects[0], 0, nil)
+func (r *round) forEach(ctx context.Context, plan chaos.Plan, once oncePlayed) ([]Result, error) {
+	last := r.safe(r.subjects[0], 0, nil)
 	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
-		result, p, err := once(plan[1:].With(nth), nth)
+		results, p, err := once(r.with(r.subjects...), ctx, plan[1:].With(nth), nth)
 		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
-			return last, fmt.Errorf("command %d: %w", nth, err)
+			return []Result{last}, fmt.Errorf("command %d: %w", nth, err)
 		}
 		holder, on := p.runs[0].clients[0], p.onCommand()
 		switch {
 		case r.bed.idle || on == nil:
-			return last, nil
+			return []Result{last}, nil
 		case late && holder.op.Outcome == history.Refused && on.fault.Others():
 			refused = true
 			continue
 		case !on.landed && nth == plan[0].Nth && nth > 1 && on.fault.Others():
 			last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
-			return last, nil
+			return []Result{last}, nil
 		case !on.landed && !late:
-			return last, nil
+			return []Result{last}, nil
 		}
-		last = result
+		last = results[0]
 		if last.Verdict.Failed() && plan.Has(chaos.Heals) {
 			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", on.fault.Command(), nth), last.Why)
 		}
@@ -187,14 +186,7 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan, once func(chaos.Pl
 	if refused && last.Verdict == api.Inconclusive {
 		last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
 	}
-	return last, ctx.Err()
-}
-
-func firstOf(results []Result) (first Result) {
-	if len(results) > 0 {
-		first = results[0]
-	}
-	return first
+	return []Result{last}, ctx.Err()
 }
 
 // onCommand returns the fault that holds a command back, or loses its answer.
@@ -290,30 +282,25 @@ func MadeUp(plan chaos.Plan) Experiment {
 		Hazard: Made, Title: text, Shows: api.Text{EN: "does the stock agree with the sales, and does the next client get the lock?", ZH: "库存与销售一致吗？下一个客户端能拿到锁吗？"},
 		Plans: []string{plan.String()}, Applies: always,
 		perform: func(ctx context.Context, r *round) (results []Result, err error) {
-			return r.inGroups(plan, func(subjects []Subject) ([]Result, error) {
-				if plan[0].Do != chaos.Each {
-					results, _, err := r.make(ctx, plan, 0, subjects)
-					return results, err
+			results, err = r.inGroups(ctx, plan, (*round).make)
+			for i := range results {
+				if plan[0].Do == chaos.Each { // the run had one n
+					results[i].Plan = plan.String()
 				}
-				result, err := r.with(subjects...).forEach(ctx, plan, func(one chaos.Plan, nth int) (Result, *player, error) {
-					results, p, err := r.make(ctx, one, nth, subjects)
-					return firstOf(results), p, err
-				})
-				result.Plan = plan.String()
-				return []Result{result}, err
-			})
+			}
+			return results, err
 		},
 	}
 }
 
 // make carries out a plan that a user has made up once. The results say which hazard it is, and which moves were impossible.
-func (r *round) make(ctx context.Context, plan chaos.Plan, nth int, subjects []Subject) (results []Result, p *player, err error) {
-	for i := range subjects {
-		if subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+func (r *round) make(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
+	for i := range r.subjects {
+		if r.subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
 			return nil, nil, err
 		}
 	}
-	all, p, err := r.bed.playOn(ctx, plan, nth, subjects...)
+	all, p, err := r.bed.playOn(ctx, plan, nth, r.subjects...)
 	for i, d := range all {
 		d.Seed = r.seed
 		if d.Verdict.Failed() {

@@ -18,7 +18,7 @@ import (
 )
 
 // player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
-// the requests of each strategy go at their own pace. It is the only part of the lab that carries out moves.
+// the requests of each strategy go at their own pace. Only package stepper has an executor of its own.
 type player struct {
 	bed      *Testbed
 	runs     []*run
@@ -281,6 +281,9 @@ func (p *player) finish(ctx context.Context) (err error) {
 		if p.touched[client] {
 			err = errors.Join(err, restore(append(p.links(name(on), chaos.Move{Do: chaos.Holds}), p.links(name(on), chaos.Move{Do: chaos.HoldsRow})...))(ctx)) // else a gate would stay
 		}
+		if client != chaos.Replica(client) { // its replica is that of another client
+			continue
+		}
 		replica := p.bed.replica(on)
 		ready := eventually(ctx, name(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
@@ -299,30 +302,28 @@ func (p *player) finish(ctx context.Context) (err error) {
 		return err
 	}
 	p.healed = p.bed.since()
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for _, r := range p.runs {
-		all.Go(func() error { return r.finish(ctx) })
+		all.Go(r.finish)
 	}
-	err = all.Wait()
+	all.Wait()
 	if p.catchUp != nil && p.bed.Rig.Config().Database != rig.OneServer { // when all have sold
 		err = errors.Join(err, p.catchUp(ctx))
 	}
 	return err
 }
 
-func (r *run) finish(ctx context.Context) error {
+func (r *run) finish() {
 	for _, b := range r.clients {
 		b.stopped = ""
 	}
-	if r.subject.begins() == chaos.Awaits {
-		return nil // awaitLast opens the latch
+	if r.subject.begins() != chaos.Awaits { // buyLast opens the latch
+		r.awaitAnswers()
 	}
-	r.awaitAnswers(ctx)
-	return nil
 }
 
 // awaitAnswers waits until all requests have their answers, or for too long.
-func (r *run) awaitAnswers(context.Context) {
+func (r *run) awaitAnswers() {
 	for _, b := range r.clients {
 		if b.ended == nil {
 			continue
@@ -342,7 +343,7 @@ func (r *run) buyLast(ctx context.Context) (last history.Op, err error) {
 	switch r.subject.begins() {
 	case chaos.Awaits:
 		last.Outcome, err = r.openLatch(ctx)
-		r.awaitAnswers(ctx)
+		r.awaitAnswers()
 		return last, err
 	case chaos.Locks:
 		return r.lastByHand(ctx)
