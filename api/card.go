@@ -134,6 +134,15 @@ const (
 // Hazard is a kind of failure that an experiment causes.
 type Hazard string
 
+// JoinHazards returns the names of hazards, with a separator between them.
+func JoinHazards(hazards []Hazard, separator string) string {
+	names := make([]string, len(hazards))
+	for i, h := range hazards {
+		names[i] = string(h)
+	}
+	return strings.Join(names, separator)
+}
+
 // These are the hazards that cards name.
 const (
 	Race          Hazard = "race"           // requests inside one process

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
@@ -42,7 +43,7 @@ than taken from the stock), ✗ stalled (no request acquires the lock any more),
 cost, or ? inconclusive. After a verdict, = marks that the strategy's card claims the same, and
 ≠ that it claims otherwise.
 
-The hazards: ` + strings.Join(experiment.Hazards(), ", ") + `.
+The hazards: ` + api.JoinHazards(experiment.Hazards(), ", ") + `.
 
 A hazard is a plan: what happens in which order. --show prints it, and --plan injects one of your own:
   oversell break pause --show
@@ -93,9 +94,9 @@ func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	case f.all:
 		f.plan.Strategies = args
 	case len(args) == 0:
-		return fmt.Errorf("name a hazard, or use --all; the hazards: %s", strings.Join(experiment.Hazards(), ", "))
+		return fmt.Errorf("name a hazard, or use --all; the hazards: %s", api.JoinHazards(experiment.Hazards(), ", "))
 	default:
-		f.plan.Hazards, f.plan.Strategies = strings.Split(args[0], ","), args[1:]
+		f.plan.Hazards, f.plan.Strategies = hazardsOf(strings.Split(args[0], ",")), args[1:]
 	}
 	if f.plan.Seeds < 1 {
 		return fmt.Errorf("--seeds %d: must be 1 or more", f.plan.Seeds)
@@ -119,6 +120,13 @@ func (f *breakFlags) parse(strategies []string) (err error) {
 	return err
 }
 
+func hazardsOf(names []string) (all []api.Hazard) {
+	for _, name := range names {
+		all = append(all, api.Hazard(name))
+	}
+	return all
+}
+
 // printPlans prints the plans of the chosen hazards.
 func (f *breakFlags) printPlans(out io.Writer) error {
 	hazards := f.plan.Hazards
@@ -128,7 +136,7 @@ func (f *breakFlags) printPlans(out io.Writer) error {
 	screen := terminal.Of(out)
 	for _, hazard := range hazards {
 		e, _ := experiment.Of(hazard)
-		_, _ = fmt.Fprintln(out, screen.Wrap(hazard+": "+e.Title.In(language()), 0))
+		_, _ = fmt.Fprintln(out, screen.Wrap(string(hazard)+": "+e.Title.In(language()), 0))
 		for _, line := range matrix.PlanLines(e, language()) {
 			_, _ = fmt.Fprintln(out, screen.Wrap("  "+line, 4))
 		}

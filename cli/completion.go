@@ -46,7 +46,7 @@ func offerHazards(all *bool) cobra.CompletionFunc {
 			return strategiesBut(args[1:])
 		}
 		for _, e := range experiment.All() {
-			names = append(names, cobra.CompletionWithDesc(e.Hazard, e.Title.In(language())))
+			names = append(names, cobra.CompletionWithDesc(string(e.Hazard), e.Title.In(language())))
 		}
 		return names
 	})

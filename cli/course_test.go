@@ -108,7 +108,7 @@ func courseNames(t *testing.T) (n nameList) {
 		n.strategies = append(n.strategies, c.ID)
 	}
 	for _, e := range experiment.All() {
-		n.hazards = append(n.hazards, e.Hazard)
+		n.hazards = append(n.hazards, string(e.Hazard))
 	}
 	exercises, err := exercise.All()
 	if err != nil {
@@ -195,7 +195,7 @@ func (n nameList) checkCommand(c course.Command) error {
 func applies(hazard string, strategies []string) error {
 	for _, e := range experiment.All() {
 		for _, card := range catalog.Cards() {
-			if e.Hazard == hazard && slices.Contains(strategies, card.ID) && !e.AppliesTo(experiment.Card{Card: card}) {
+			if string(e.Hazard) == hazard && slices.Contains(strategies, card.ID) && !e.AppliesTo(experiment.Card{Card: card}) {
 				return fmt.Errorf("the hazard %s does not apply to %s", hazard, card.ID)
 			}
 		}

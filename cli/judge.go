@@ -100,7 +100,7 @@ func (f *judgeFlags) check(cmd *cobra.Command, args []string) (err error) {
 	if f.replicas < 3 || f.replicas > 50 { // holder, contender and a third request
 		return fmt.Errorf("--replicas %d: must be 3 to 50", f.replicas)
 	}
-	if err := trial.KnownHazards(f.hazards); err != nil {
+	if err := trial.KnownHazards(hazardsOf(f.hazards)); err != nil {
 		return err
 	}
 	if err := f.chaos.checkCampaign(); err != nil {
@@ -110,7 +110,7 @@ func (f *judgeFlags) check(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	f.judge.Command = commandLine(cmd, nil) + " -- " + f.judge.Lock.Command
-	return f.judge.Select(f.hazards)
+	return f.judge.Select(hazardsOf(f.hazards))
 }
 
 // campaign returns the random plans for the lock, without its fence and with it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/docs"
 	"oversell/view/matrix"
 )
@@ -52,7 +53,7 @@ func TestJudgeOurs(t *testing.T) {
 	}
 }
 
-func summaryOf(m matrix.Matrix, id string, fenced bool, hazard string) (matrix.Summary, bool) {
+func summaryOf(m matrix.Matrix, id string, fenced bool, hazard api.Hazard) (matrix.Summary, bool) {
 	for _, row := range m.Rows {
 		if row.Strategy == id && row.Fenced == fenced {
 			s, ok := row.Summaries[hazard]

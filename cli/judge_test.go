@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/rig/rigtest"
 	"oversell/trial"
@@ -119,7 +120,7 @@ func TestHazardsOnTrial(t *testing.T) {
 				t.Fatalf("%+v\n%s", got, text)
 			}
 			for _, hazard := range strings.Split(test.hazards, ",") {
-				if seen := got.Rows[0].Summaries[hazard].Verdict; string(seen) != test.verdict {
+				if seen := got.Rows[0].Summaries[api.Hazard(hazard)].Verdict; string(seen) != test.verdict {
 					t.Errorf("%s: %q, want %q:\n%s", hazard, seen, test.verdict, text)
 				}
 			}
@@ -138,7 +139,7 @@ func TestJudgeTopologies(t *testing.T) {
 	rigtest.Nightly(t, "TestReshard of ./lab/fault")
 	const hazards = "failover-sentinel,split-brain,failover-cluster,resharding"
 	got, text, _ := judged(t, "--hazard", hazards, "--", built(), "adapter", "redis-uuid")
-	for hazard, want := range map[string]string{"failover-sentinel": "broken", "split-brain": "broken", "failover-cluster": "broken", "resharding": "safe"} {
+	for hazard, want := range map[api.Hazard]string{"failover-sentinel": "broken", "split-brain": "broken", "failover-cluster": "broken", "resharding": "safe"} {
 		if s := got.Rows[0].Summaries[hazard]; string(s.Verdict) != want || strings.Contains(s.Why.EN, "The lease of A ended") {
 			t.Errorf("%s: %+v, want %s:\n%s", hazard, s, want, text)
 		}
@@ -196,7 +197,7 @@ func TestJudgeFlaws(t *testing.T) {
 		for _, hashed := range []string{"", ",hashed"} {
 			t.Run(s.flaw+hashed, func(t *testing.T) {
 				t.Parallel()
-				hazards := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { _, is := experiment.Of(name); return !is })
+				hazards := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { _, is := experiment.Of(api.Hazard(name)); return !is })
 				if len(hazards) == 0 {
 					hazards = []string{"race"}
 				}
@@ -210,7 +211,7 @@ func TestJudgeFlaws(t *testing.T) {
 				for _, row := range got.Rows {
 					for hazard, summary := range row.Summaries {
 						if summary.Verdict.Failed() {
-							found = append(found, hazard)
+							found = append(found, string(hazard))
 						}
 					}
 				}

@@ -38,8 +38,9 @@ type breaks struct {
 }
 
 type resultKey struct {
-	Hazard, Strategy string
-	Fenced           bool
+	Hazard   api.Hazard
+	Strategy string
+	Fenced   bool
 }
 
 func (q resultKey) suffix(fenced string) string {
@@ -51,19 +52,19 @@ func (q resultKey) suffix(fenced string) string {
 
 // Path returns the address of the page that asks for the verdict, and then shows it.
 func (q resultKey) Path() string {
-	return "/dash/break/" + q.Hazard + "/" + q.Strategy + q.suffix("?fenced=true")
+	return "/dash/break/" + string(q.Hazard) + "/" + q.Strategy + q.suffix("?fenced=true")
 }
 
 // Shown returns the address of the page that shows the verdict at once.
 func (q resultKey) Shown() string {
-	return "/dash/break/" + q.Hazard + "/" + q.Strategy + "?answer=show" + q.suffix("&fenced=true")
+	return "/dash/break/" + string(q.Hazard) + "/" + q.Strategy + "?answer=show" + q.suffix("&fenced=true")
 }
 
 // Name returns the strategy's id, with --fenced if the experiment uses the fencing token.
 func (q resultKey) Name() string { return q.Strategy + q.suffix(" --fenced") }
 
 // ID returns the id of the HTML element that shows the result.
-func (q resultKey) ID() string { return q.Hazard + "." + q.Strategy + q.suffix(".fenced") }
+func (q resultKey) ID() string { return string(q.Hazard) + "." + q.Strategy + q.suffix(".fenced") }
 
 type storedResult struct {
 	experiment.Result
@@ -78,7 +79,7 @@ func (r *storedResult) Path() string { return resultKey{r.Hazard, r.Strategy, r.
 type breakState struct {
 	progress
 	Unable   bool                 // this machine cannot run experiments
-	Hazard   string               // the hazard of the running or starting experiment, or empty
+	Hazard   api.Hazard           // the hazard of the running or starting experiment, or empty
 	Starting bool                 // the lab of the experiments starts
 	Last     *storedResult        // the newest result of the plan
 	Results  int                  // number of results of the plan
@@ -170,7 +171,7 @@ func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan
 			"This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",
 			"本页不能做破坏实验：实验会杀死和冻结服务器。请在装有这些服务器的机器上运行 oversell lab。")
 	}
-	p = experiment.Plan{Hazards: named(req, "hazard"), Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
+	p = experiment.Plan{Hazards: named[api.Hazard](req, "hazard"), Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
 	known, err := b.s.catalogue.all(ctx)
 	if err != nil {
 		return p, err
@@ -194,8 +195,13 @@ func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan
 }
 
 // named returns the values of a field. The empty one stands for all, as does no value.
-func named(req *http.Request, field string) []string {
-	return slices.DeleteFunc(slices.Clone(req.Form[field]), func(value string) bool { return value == "" })
+func named[T ~string](req *http.Request, field string) (all []T) {
+	for _, value := range req.Form[field] {
+		if value != "" {
+			all = append(all, T(value))
+		}
+	}
+	return all
 }
 
 func inPlan(p experiment.Plan, q resultKey) bool {
@@ -209,7 +215,7 @@ func (b *breaks) start(ctx context.Context, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	what := cmp.Or(strings.Join(p.Hazards, ", "), p.Moves.String(), "all hazards")
+	what := cmp.Or(api.JoinHazards(p.Hazards, ", "), p.Moves.String(), "all hazards")
 	if n := len(p.Strategies); n > 0 { // more than four names would make the line too long
 		what += fmt.Sprintf(", %d: %s", n, strings.Join(p.Strategies[:min(n, 4)], ", "))
 	}

@@ -16,15 +16,15 @@ import (
 // matrixFilter says which part of the matrix a page shows. It is in the page's address, so that it
 // survives a reload, and a change of language.
 type matrixFilter struct {
-	Words string // of the search
-	All   bool   // all rows and columns, not only the basic ones
-	Hide  bool   // hide the recorded verdicts, for a class that predicts them
-	Sort  string // the hazard by whose verdicts the rows are sorted
+	Words string     // of the search
+	All   bool       // all rows and columns, not only the basic ones
+	Hide  bool       // hide the recorded verdicts, for a class that predicts them
+	Sort  api.Hazard // the hazard by whose verdicts the rows are sorted
 }
 
 func filterOf(r *http.Request) matrixFilter {
 	all := r.FormValue("all") != "" || r.URL.Path == "/dash/break/all" // of the recorded mode
-	f := matrixFilter{strings.TrimSpace(r.FormValue("q")), all, r.FormValue("hide") != "", r.FormValue("sort")}
+	f := matrixFilter{strings.TrimSpace(r.FormValue("q")), all, r.FormValue("hide") != "", api.Hazard(r.FormValue("sort"))}
 	if f.Hide {
 		f.Sort = "" // the order would tell the verdicts
 	}
@@ -66,7 +66,7 @@ type resultView struct {
 
 // Body returns the form fields of the request that starts the experiment.
 func (p resultView) Body() string {
-	form := url.Values{"hazard": {p.Hazard}, "strategy": {p.Strategy}}
+	form := url.Values{"hazard": {string(p.Hazard)}, "strategy": {p.Strategy}}
 	if p.Fenced {
 		form.Set("fenced", "true")
 	}
@@ -107,7 +107,7 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	}
 	found := find(f.Words, all, cards)
 	m.Unmatched = f.Words != "" && len(found) == 0
-	all = choose(all, func(e experiment.Experiment) bool { return found[e.Hazard] }, func(e experiment.Experiment) bool { return f.All || e.Basic || e.Hazard == experiment.Made })
+	all = choose(all, func(e experiment.Experiment) bool { return found[string(e.Hazard)] }, func(e experiment.Experiment) bool { return f.All || e.Basic || e.Hazard == experiment.Made })
 	cards = choose(cards, func(c card) bool { return found[c.ID] }, func(c card) bool { return f.All || c.Core })
 	m.Hazards = all
 	for _, g := range groupsOf(cards) {
@@ -147,7 +147,7 @@ func choose[T any](items []T, match, shown func(T) bool) []T {
 func find(words string, hazards []experiment.Experiment, cards []card) map[string]bool {
 	titles, found := map[string]api.Text{}, map[string]bool{}
 	for _, e := range hazards {
-		titles[e.Hazard] = e.Title
+		titles[string(e.Hazard)] = e.Title
 	}
 	for _, c := range cards {
 		titles[c.ID] = c.Title
@@ -196,7 +196,7 @@ func (m *matrixView) sort() {
 func survives(v api.Verdict) bool { return v.Class() == "safe" || v.Class() == "cost" }
 
 // column draws these hazards' results in the latest plan. The hub's mutex must be locked.
-func (b *breaks) column(hazards ...string) []hub.Part {
+func (b *breaks) column(hazards ...api.Hazard) []hub.Part {
 	parts := []hub.Part{}
 	for _, e := range b.experiments() {
 		if !slices.Contains(hazards, e.Hazard) {

@@ -38,8 +38,8 @@ func inChinese(t *testing.T, address func(path string) string) {
 		paths = append(paths, "/dash/learn/"+c.ID)
 	}
 	for _, hazard := range experiment.Hazards() {
-		ids = append(ids, hazard)
-		paths = append(paths, "/dash/break/"+hazard+"/redis", "/dash/break/"+hazard+"/redis?fenced=true")
+		ids = append(ids, string(hazard))
+		paths = append(paths, "/dash/break/"+string(hazard)+"/redis", "/dash/break/"+string(hazard)+"/redis?fenced=true")
 	}
 	_, course := send(t, http.MethodGet, "/dash/course", "", nil)
 	for _, link := range regexp.MustCompile(`href="(/dash/course/[^"]+)"`).FindAllStringSubmatch(course, -1) {

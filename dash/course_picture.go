@@ -161,7 +161,7 @@ func (t *questionState) Recorded() (all []resultKey) {
 		}
 		for _, strategy := range c.Args[2:] {
 			if !strings.HasPrefix(strategy, "--") {
-				all = append(all, resultKey{c.Args[1], strategy, slices.Contains(c.Args, "--fenced")})
+				all = append(all, resultKey{api.Hazard(c.Args[1]), strategy, slices.Contains(c.Args, "--fenced")})
 			}
 		}
 	}

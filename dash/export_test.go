@@ -3,6 +3,7 @@ package dash
 import (
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/stepper"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) Strategies(t *testing.T) (ids []string) {
 
 // Marks reports whether a line of the strategy's code reports the step, so that the page can mark
 // the line.
-func (s *Server) Marks(t *testing.T, strategy, step string) bool {
+func (s *Server) Marks(t *testing.T, strategy string, step api.Step) bool {
 	t.Helper()
 	c, err := s.catalogue.one(t.Context(), strategy)
 	if err != nil {

@@ -60,7 +60,7 @@ func (p *judgePage) change(change func()) {
 }
 
 func (p *judgePage) start(ctx context.Context, req *http.Request) error {
-	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req), named(req, "hazard")
+	command, lang, selected := strings.TrimSpace(req.Form.Get("command")), language(req), named[api.Hazard](req, "hazard")
 	unknown := trial.KnownHazards(selected)
 	switch {
 	case p.s.Binary == "":
@@ -79,7 +79,7 @@ func (p *judgePage) start(ctx context.Context, req *http.Request) error {
 }
 
 // judge runs a trial in a separate lab, as oversell judge does.
-func (p *judgePage) judge(ctx context.Context, command string, selected []string, lang string) (err error) {
+func (p *judgePage) judge(ctx context.Context, command string, selected []api.Hazard, lang string) (err error) {
 	j := trial.Judge{Seed: 1, Seeds: 1, Command: "oversell judge -- " + process.Quoted(command)}
 	if j.Lock, err = trial.Greet(ctx, command); err == nil {
 		err = j.Select(selected)

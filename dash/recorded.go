@@ -176,7 +176,7 @@ type hazardResult struct {
 
 // hazardPage shows the recorded results of a hazard, with timelines.
 func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
-	e, known := experiment.Of(r.PathValue("hazard"))
+	e, known := experiment.Of(api.Hazard(r.PathValue("hazard")))
 	if !known {
 		return v, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard"))
 	}
@@ -189,5 +189,5 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 			}
 		}
 	})
-	return view{Page: "break", Title: api.Verbatim(e.Hazard), Data: p}, nil
+	return view{Page: "break", Title: api.Verbatim(string(e.Hazard)), Data: p}, nil
 }

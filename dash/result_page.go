@@ -37,7 +37,7 @@ func (x resultPage) Compared() string {
 }
 
 func (b *breaks) resultPage(r *http.Request) (view, error) {
-	q := resultKey{r.PathValue("hazard"), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
+	q := resultKey{api.Hazard(r.PathValue("hazard")), r.PathValue("strategy"), r.FormValue("fenced") == "true"}
 	x, err := b.resultOf(r.Context(), q)
 	x.Plan = b.planOf(x.resultView, language(r))
 	if err == nil && slices.Contains([]string{"survives", "breaks", "show"}, r.FormValue("answer")) {
@@ -69,7 +69,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 		return x, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", q.Hazard)
 	}
 	for _, flaw := range c.Breaks {
-		if string(flaw.Hazard) == q.Hazard {
+		if flaw.Hazard == q.Hazard {
 			x.Why = flaw.Why
 		}
 	}

@@ -44,7 +44,7 @@ func (p *scenarioPage) start(ctx context.Context, req *http.Request) error {
 	}
 	chosen := scenario.All()[i]
 	var guards []scenario.Guard
-	for _, name := range named(req, "guard") {
+	for _, name := range named[string](req, "guard") {
 		guard, err := chosen.Guard(name)
 		if err != nil {
 			return badRequest("%v", "%v", err)

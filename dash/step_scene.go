@@ -16,7 +16,7 @@ import (
 type scene struct {
 	Number   int // of the round
 	Card     card
-	Places   map[string]stepper.Place // in the code, by the step
+	Places   map[api.Step]stepper.Place // in the code, by the step
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients
 	Rounds   int              // number of rounds in which the steps of a new strategy were recorded

@@ -139,11 +139,11 @@ func idSet(set *ast.AssignStmt) (id string, ok bool) {
 func TestHazards(t *testing.T) {
 	for _, c := range catalog.Cards() {
 		for hazard := range claims(c) {
-			e, ok := experiment.Of(string(hazard))
+			e, ok := experiment.Of(hazard)
 			switch {
 			case !ok:
 				t.Errorf("the card of %s names the hazard %q, which no experiment injects; the hazards are %s",
-					c.ID, hazard, strings.Join(experiment.Hazards(), ", "))
+					c.ID, hazard, api.JoinHazards(experiment.Hazards(), ", "))
 			case !e.AppliesTo(experiment.Card{Card: c}):
 				t.Errorf("the card of %s claims something about %s, and that experiment does not run %s", c.ID, hazard, c.ID)
 			}
@@ -180,22 +180,22 @@ func TestProven(t *testing.T) {
 	}
 	var recorded struct {
 		Rows []struct {
-			Strategy  string             `json:"strategy"`
-			Fenced    bool               `json:"fenced"`
-			Summaries map[string]summary `json:"summaries"`
+			Strategy  string                 `json:"strategy"`
+			Fenced    bool                   `json:"fenced"`
+			Summaries map[api.Hazard]summary `json:"summaries"`
 		} `json:"rows"`
 	}
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	shown, survived := map[string]map[string]summary{}, map[string]bool{}
+	shown, survived := map[string]map[api.Hazard]summary{}, map[api.Hazard]bool{}
 	for _, r := range recorded.Rows {
 		for hazard, s := range r.Summaries {
 			survived[hazard] = survived[hazard] || s.Verdict == api.Safe
 		}
 		shown[experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()] = r.Summaries
 	}
-	check := func(c experiment.Card, fenced bool, hazard string, claim experiment.Claim) {
+	check := func(c experiment.Card, fenced bool, hazard api.Hazard, claim experiment.Claim) {
 		s := shown[experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()][hazard]
 		if agreement := s.Claim.Agreement(s.Runs, s.Failed, s.Inconclusive); s.Runs == 0 || s.Claim != claim || agreement != experiment.Agrees {
 			t.Errorf("the card of %s has the claim %q about %s, and docs/matrix.json has %d runs with the claim %q, which %q: run make claims strategy=%s",
@@ -239,7 +239,7 @@ func TestFalsified(t *testing.T) {
 			for _, fenced := range []bool{false, true} {
 				card := experiment.Card{Card: c}
 				if e.AppliesTo(card) && e.Claim(card, fenced) == experiment.Protects && (c.Fenced || !fenced) {
-					claimed[e.Hazard+"\t"+experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()] = true
+					claimed[string(e.Hazard)+"\t"+experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()] = true
 				}
 			}
 		}

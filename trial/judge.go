@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/comparison"
 	"oversell/lab/experiment"
@@ -38,7 +38,7 @@ type Judge struct {
 	// Command is the command that the verdict names, for a repetition.
 	Command string
 
-	hazards []string
+	hazards []api.Hazard
 	load    bool
 }
 
@@ -53,14 +53,15 @@ type Watcher interface {
 }
 
 // KnownHazards rejects a hazard that a trial does not have. A trial also has the load, which is no hazard.
-func KnownHazards(hazards []string) error {
-	return known(slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == loadHazard }))
+func KnownHazards(hazards []api.Hazard) error {
+	return known(slices.DeleteFunc(slices.Clone(hazards), func(h api.Hazard) bool { return h == loadHazard }))
 }
 
-func known(hazards []string) error {
+func known(hazards []api.Hazard) error {
 	for _, hazard := range hazards {
-		if all := experiment.Hazards(); !slices.Contains(all, hazard) {
-			return &suggest.Unknown{Kind: "hazard", Name: hazard, Known: all}
+		_, err := suggest.Find("hazard", string(hazard), experiment.All(), func(e experiment.Experiment) string { return string(e.Hazard) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -68,7 +69,7 @@ func known(hazards []string) error {
 
 // Select selects hazards by their names, with load among them; none means all that apply. It rejects
 // those that do not apply to the lock.
-func (j *Judge) Select(hazards []string) error {
+func (j *Judge) Select(hazards []api.Hazard) error {
 	if err := errors.Join(j.Lock.checkClaims(), KnownHazards(hazards)); err != nil {
 		return err
 	}
@@ -83,12 +84,12 @@ func (j *Judge) Select(hazards []string) error {
 		j.hazards, j.load = applicable, true
 		return nil
 	}
-	j.hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == loadHazard })
+	j.hazards = slices.DeleteFunc(slices.Clone(hazards), func(h api.Hazard) bool { return h == loadHazard })
 	j.load = len(j.hazards) < len(hazards)
 	for _, e := range experiment.All() {
 		if slices.Contains(j.hazards, e.Hazard) && !e.AppliesTo(card) {
 			const format = "the hazard %s does not apply to a lock with these capabilities, backends and claims; these do: %s"
-			return fmt.Errorf(format, e.Hazard, strings.Join(applicable, ", "))
+			return fmt.Errorf(format, e.Hazard, api.JoinHazards(applicable, ", "))
 		}
 	}
 	return nil
@@ -96,7 +97,7 @@ func (j *Judge) Select(hazards []string) error {
 
 // Unapplied returns the claims of the hello whose hazards cannot reach this lock: nothing is injected for them, and
 // nothing confirms them.
-func (j *Judge) Unapplied() (hazards []string) {
+func (j *Judge) Unapplied() (hazards []api.Hazard) {
 	card := experiment.Card{Card: j.Lock.Hello.Card()}
 	for _, e := range experiment.All() {
 		if !e.AppliesTo(card) && card.Claim(e.Hazard) != experiment.Silent {
@@ -179,7 +180,7 @@ func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.Resu
 	w.Part("The hazards:")
 	if left := j.Unapplied(); len(left) > 0 {
 		w.Part(fmt.Sprintf("Not tried, although the hello claims something about it: %s. These hazards cannot reach a lock "+
-			"with these capabilities and backends.", strings.Join(left, ", ")))
+			"with these capabilities and backends.", api.JoinHazards(left, ", ")))
 	}
 	if earlier := store.Results(); len(earlier) > 0 {
 		w.End(experiment.Experiment{}, earlier, 0)

@@ -13,7 +13,8 @@ import (
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		claimed, selected, want string
+		claimed, selected api.Hazard
+		want              string
 	}{
 		{"pause", "pause", ""},
 		{"pause", "load", ""},
@@ -22,9 +23,9 @@ func TestSelect(t *testing.T) {
 		{"pause", "pausee", "pausee"},
 	} {
 		j := trial.Judge{Lock: trial.Lock{Hello: adapter.Hello{
-			Library: "test", Backends: []string{"redis"}, Protects: []api.Hazard{api.Hazard(test.claimed)},
+			Library: "test", Backends: []string{"redis"}, Protects: []api.Hazard{test.claimed},
 		}}}
-		err := j.Select([]string{test.selected})
+		err := j.Select([]api.Hazard{test.selected})
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("a hello that claims %s, and the hazard %s: %v, want %q", test.claimed, test.selected, err, test.want)
 		}

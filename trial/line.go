@@ -42,7 +42,7 @@ func HazardLine(r experiment.Result, lang string) Line {
 	if cause := matrix.Cause(r, lang); cause != "" {
 		text += api.Text{EN: ": ", ZH: "："}.In(lang) + cause
 	}
-	return Line{r.Verdict, strings.Replace(r.Name(), r.Strategy, r.Hazard, 1), text}
+	return Line{r.Verdict, strings.Replace(r.Name(), r.Strategy, string(r.Hazard), 1), text}
 }
 
 // nameWidth is the width of the names of checks and of most hazards.

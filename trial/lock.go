@@ -90,12 +90,9 @@ func (l Lock) reaches(ctx context.Context, topology rig.Topology, at rig.Address
 
 // checkClaims rejects a claim about a hazard that does not exist.
 func (l Lock) checkClaims() error {
-	var claimed []string
-	for _, p := range l.Hello.Protects {
-		claimed = append(claimed, string(p))
-	}
+	claimed := slices.Clone(l.Hello.Protects)
 	for _, b := range l.Hello.Breaks {
-		claimed = append(claimed, string(b.Hazard))
+		claimed = append(claimed, b.Hazard)
 	}
 	if err := known(claimed); err != nil {
 		return fmt.Errorf("the hello of the adapter: %w", err)

@@ -128,7 +128,7 @@ func (v Report) LoadSentence() string {
 func (v Report) Repetitions() (lines []string) {
 	for _, r := range v.Runs {
 		if r.Agreement() == experiment.Contradicts || r.Verdict == api.Inconclusive {
-			lines = append(lines, "Repeat "+r.Hazard+": "+r.Repeat())
+			lines = append(lines, "Repeat "+string(r.Hazard)+": "+r.Repeat())
 		}
 	}
 	return lines
@@ -173,7 +173,7 @@ func (v Report) WriteFindings(w io.Writer) {
 	for _, row := range v.Rows {
 		for _, hazard := range v.Hazards {
 			s, ok := row.Summaries[hazard]
-			name := "`" + hazard + "`"
+			name := "`" + string(hazard) + "`"
 			if row.Fenced {
 				name += " with the fence"
 			}
@@ -204,7 +204,7 @@ func (v Report) folder() string {
 }
 
 // sentence describes the verdict on a hazard, and has the command that repeats it.
-func (v Report) sentence(row matrix.Row, hazard string, s matrix.Summary) string {
+func (v Report) sentence(row matrix.Row, hazard api.Hazard, s matrix.Summary) string {
 	why, command := s.Why.EN, s.Command
 	for _, r := range v.Typical(v.Runs) {
 		if r.Hazard == hazard && r.Fenced == row.Fenced {

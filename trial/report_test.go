@@ -17,8 +17,8 @@ func TestMarkdown(t *testing.T) {
 	v := trial.Report{
 		Hello:    adapter.Hello{Library: "*x*\n# y", Version: "1"},
 		Contract: trial.Contract{{Check: "keys", Claimed: "the claim"}, {Check: "fence", Claimed: "a rise", Failed: "a|b\n`c`"}},
-		Matrix: matrix.Matrix{Hazards: []string{"pause"}, Rows: []matrix.Row{{
-			Fenced: true, Summaries: map[string]matrix.Summary{"pause": {Verdict: "broken", Runs: 2, Failed: 1, Why: api.Text{EN: "<b>"}, Command: "x | y"}},
+		Matrix: matrix.Matrix{Hazards: []api.Hazard{"pause"}, Rows: []matrix.Row{{
+			Fenced: true, Summaries: map[api.Hazard]matrix.Summary{"pause": {Verdict: "broken", Runs: 2, Failed: 1, Why: api.Text{EN: "<b>"}, Command: "x | y"}},
 		}}},
 	}
 	var out strings.Builder

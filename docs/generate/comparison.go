@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/locks/catalog"
 	"oversell/view/matrix"
@@ -21,7 +22,7 @@ func compared() []string {
 }
 
 // pairs are the hazards that need two databases. They were not run for all strategies.
-func pairs() []string { return []string{"galera", "two-masters", "stale-read"} }
+func pairs() []api.Hazard { return []api.Hazard{"galera", "two-masters", "stale-read"} }
 
 // writeCosts prints the length of each compared strategy's code, and the hazards that break it.
 func writeCosts(inChinese bool) func(io.Writer) error {
@@ -61,7 +62,7 @@ func harm(m matrix.Matrix, id string, fenced bool) (run int, broken []string) {
 			}
 			run++
 			if row.Summaries[hazard].Verdict.Class() == "harm" {
-				broken = append(broken, "`"+hazard+"`")
+				broken = append(broken, "`"+string(hazard)+"`")
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func (c column) Name() string { return strings.TrimSpace(c.Hello.Library + " " +
 func (c column) Passed() int { return c.Totals.Checks - c.Totals.ChecksFailed - c.Totals.ChecksOpen }
 
 // Letter returns the letter of the verdict on a hazard. It tells apart what the signs do not.
-func (c column) Letter(hazard string) string {
+func (c column) Letter(hazard api.Hazard) string {
 	v := c.Row.Summaries[hazard].Verdict
 	return cmp.Or(map[api.Verdict]string{"": " ", api.Stalled: "s", api.Aborted: "a", api.Wasteful: "w"}[v], v.Sign())
 }

@@ -115,7 +115,7 @@ func readDatabases() (all matrix.Databases, err error) {
 }
 
 // cardsClaim returns what the cards of the catalogue claim now.
-func cardsClaim(hazard, strategy string, fenced bool) experiment.Claim {
+func cardsClaim(hazard api.Hazard, strategy string, fenced bool) experiment.Claim {
 	cards := catalog.Cards()
 	c := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == strategy })
 	e, known := experiment.Of(hazard)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"oversell/lab/experiment"
 	"oversell/lab/suggest"
@@ -79,7 +79,9 @@ func recordRuns(_ context.Context, folder string) error {
 		})
 	}
 	runs = append(runs, newer...)
-	slices.SortFunc(runs, func(a, b experiment.Result) int { return strings.Compare(a.Hazard+" "+a.Name(), b.Hazard+" "+b.Name()) })
+	slices.SortFunc(runs, func(a, b experiment.Result) int {
+		return cmp.Or(cmp.Compare(a.Hazard, b.Hazard), cmp.Compare(a.Name(), b.Name()))
+	})
 	return writeRecorded(recordedRuns, runs)
 }
 

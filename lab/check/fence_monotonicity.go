@@ -20,7 +20,7 @@ func Fences(rec history.Recording) FenceMonotonicity {
 	c := FenceMonotonicity{Verdict: api.Holds}
 	top := map[string]history.Event{} // by key: the write with the highest token so far
 	for _, e := range rec.Events {
-		if e.Step != string(api.Written) || e.Fence <= 0 {
+		if e.Step != api.Written || e.Fence <= 0 {
 			continue
 		}
 		c.Writes++

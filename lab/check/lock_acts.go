@@ -29,15 +29,15 @@ func LockActs(rec history.Recording) (acts []LockOp) {
 	}
 	for _, id := range order {
 		all := steps[id]
-		granted := slices.IndexFunc(all, func(e history.Event) bool { return e.Step == string(api.Granted) })
-		used := func(e history.Event) bool { return e.Step != string(api.Released) }
+		granted := slices.IndexFunc(all, func(e history.Event) bool { return e.Step == api.Granted })
+		used := func(e history.Event) bool { return e.Step != api.Released }
 		if granted < 0 || !slices.ContainsFunc(all[granted+1:], used) {
 			continue // it may never have been granted, or was granted so late that its lease had ended, which it noticed
 		}
 		owner := id.owner + " on " + id.replica
 		enter := LockOp{Act: Enter, Owner: owner, Permits: 1, Fence: all[granted].Fence, Call: all[0].At, Return: all[granted].At}
 		leave := LockOp{Act: Leave, Owner: owner, Permits: 1, Call: all[len(all)-1].At, Return: Open}
-		if last := len(all) - 1; all[last].Step == string(api.Released) {
+		if last := len(all) - 1; all[last].Step == api.Released {
 			leave.Call, leave.Return = all[last-1].At, all[last].At
 		}
 		acts = append(acts, enter, leave)
@@ -79,7 +79,7 @@ func Overtakings(rec history.Recording) (pairs []Overtaking) {
 	at := func(step api.Step) map[string]history.Event {
 		found := map[string]history.Event{}
 		for _, e := range rec.Events {
-			if _, seen := found[e.Owner]; !seen && e.Step == string(step) {
+			if _, seen := found[e.Owner]; !seen && e.Step == step {
 				found[e.Owner] = e
 			}
 		}

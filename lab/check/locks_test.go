@@ -105,7 +105,7 @@ func TestLongHistories(t *testing.T) {
 func TestLockActs(t *testing.T) {
 	const s = time.Second
 	steps := func(replica, owner string, at ...time.Duration) (all []history.Event) {
-		for i, step := range []string{"asked", "granted", "read", "writing", "written", "released"}[:len(at)] {
+		for i, step := range []api.Step{"asked", "granted", "read", "writing", "written", "released"}[:len(at)] {
 			all = append(all, history.Event{Replica: replica, Owner: owner, Step: step, At: at[i]})
 		}
 		return all
@@ -145,7 +145,7 @@ func TestLockActs(t *testing.T) {
 }
 
 func TestOvertakings(t *testing.T) {
-	event := func(owner, step string, at time.Duration) history.Event {
+	event := func(owner string, step api.Step, at time.Duration) history.Event {
 		return history.Event{Owner: owner, Step: step, At: at}
 	}
 	queue := []history.Event{event("A", "asked", 0), event("A", "queued", 1), event("B", "asked", 2), event("B", "queued", 3)}

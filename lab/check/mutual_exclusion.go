@@ -97,7 +97,7 @@ func holdsOf(rec history.Recording) []*Hold {
 	for i, e := range rec.Events {
 		id := holder{e.Key, e.Owner, e.Replica}
 		h := held[id]
-		if h == nil && e.Step == string(api.Granted) {
+		if h == nil && e.Step == api.Granted {
 			h = &Hold{Key: e.Key, Owner: e.Owner, Replica: e.Replica, From: e.At, granted: i, end: none}
 			held[id] = h
 			all = append(all, h)
@@ -105,7 +105,7 @@ func holdsOf(rec history.Recording) []*Hold {
 		if h == nil {
 			continue
 		}
-		switch api.Step(e.Step) {
+		switch e.Step {
 		case api.Granted:
 			h.entered++
 		case api.Writing, api.Written:

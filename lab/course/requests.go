@@ -102,7 +102,7 @@ func (r Runner) record(ctx context.Context, commands []Command, results *Results
 func withoutPrimitives(events []history.Event) (kept []history.Event) {
 	for _, e := range events {
 		primitive := strings.HasPrefix(e.Strategy, "/") // in place of a strategy, its steps name the route
-		held := slices.ContainsFunc(events, func(g history.Event) bool { return g.Owner == e.Owner && g.Step == string(api.Granted) })
+		held := slices.ContainsFunc(events, func(g history.Event) bool { return g.Owner == e.Owner && g.Step == api.Granted })
 		if primitive {
 			e.Key = e.Owner
 		}

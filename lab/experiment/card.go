@@ -40,9 +40,9 @@ func (c Claim) Agreement(runs, failed, inconclusive int) string {
 }
 
 // Claim returns the claim about the hazard.
-func (c Card) Claim(hazard string) Claim {
+func (c Card) Claim(hazard api.Hazard) Claim {
 	switch {
-	case slices.Contains(c.Protects, api.Hazard(hazard)):
+	case slices.Contains(c.Protects, hazard):
 		return Protects
 	case c.breaks(hazard) >= 0:
 		return Breaks
@@ -50,19 +50,19 @@ func (c Card) Claim(hazard string) Claim {
 	return Silent
 }
 
-func (c Card) breaks(hazard string) int {
-	return slices.IndexFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == api.Hazard(hazard) })
+func (c Card) breaks(hazard api.Hazard) int {
+	return slices.IndexFunc(c.Breaks, func(b api.Break) bool { return b.Hazard == hazard })
 }
 
-func (c Card) stepFor(hazard, otherwise string) string {
+func (c Card) stepFor(hazard api.Hazard, otherwise api.Step) api.Step {
 	if i := c.breaks(hazard); i >= 0 && c.Breaks[i].At != "" {
-		return string(c.Breaks[i].At)
+		return c.Breaks[i].At
 	}
-	if hazard == string(api.Deadlock) && c.SeveralLocks { // it has one of two locks
-		return string(api.Part)
+	if hazard == api.Deadlock && c.SeveralLocks { // it has one of two locks
+		return api.Part
 	}
-	if c.CriticalStep != "" && (api.Step(otherwise) == api.Granted || api.Step(otherwise) == api.Read) {
-		return string(c.CriticalStep)
+	if c.CriticalStep != "" && (otherwise == api.Granted || otherwise == api.Read) {
+		return c.CriticalStep
 	}
 	return otherwise
 }

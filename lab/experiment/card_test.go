@@ -12,8 +12,9 @@ func TestStepFor(t *testing.T) {
 	plain, blind := Card{}, Card{api.Card{CriticalStep: api.Writing}}
 	blind.Breaks = []api.Break{{Hazard: api.Crash, At: "reserved"}}
 	for _, test := range []struct {
-		card                    Card
-		hazard, otherwise, want string
+		card            Card
+		hazard          api.Hazard
+		otherwise, want api.Step
 	}{
 		{plain, "race", "read", "read"},
 		{plain, "pause", "writing", "writing"},

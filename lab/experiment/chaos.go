@@ -20,7 +20,7 @@ type Drawn struct {
 	Coverage chaos.Coverage
 	// Named is the hazard that the plan is; it may be empty. The finding is no news unless the claim is Protects: see
 	// Result.Claim.
-	Named string
+	Named api.Hazard
 }
 
 // LockOf returns what package chaos must know to draw plans for a strategy.
@@ -74,48 +74,48 @@ func (bed *Testbed) lockServers(c Card) (servers []*rig.Server) {
 
 // explanation lists hazards that explain a finding, the more special ones first.
 type explanation struct {
-	losing   []string // hazards by which an update is lost
-	stalling []string // those by which the lock is not granted any more
+	losing   []api.Hazard // hazards by which an update is lost
+	stalling []api.Hazard // those by which the lock is not granted any more
 	// doubling lists those by which a second request is granted the lock while the lease of the first lasts. A hazard that ends
 	// a lease, such as a pause, is none: the model of the lock knows leases.
-	doubling []string
+	doubling []api.Hazard
 }
 
 func explanationOf(v chaos.Verb) explanation {
-	lost := []string{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
-	foreign, paused := []string{"foreign-unlock"}, []string{"pause-at-read", "pause", "starved"}
+	lost := []api.Hazard{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
+	foreign, paused := []api.Hazard{"foreign-unlock"}, []api.Hazard{"pause-at-read", "pause", "starved"}
 	return map[chaos.Verb]explanation{
 		chaos.Freezes:      {losing: paused, doubling: foreign},
 		chaos.Starves:      {losing: paused, doubling: foreign},
-		chaos.Dies:         {losing: []string{"write-behind"}, stalling: []string{"crash", "crash-between"}},
-		chaos.Cut:          {[]string{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []string{"missed-release", "waiter-session"}, []string{"dead-waiter", "partition"}},
-		chaos.Slow:         {stalling: []string{"late-answer"}},
-		chaos.Holds:        {[]string{"late-release", "late-acquire", "cutoff"}, []string{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []string{"late-release", "late-acquire", "foreign-unlock"}},
+		chaos.Dies:         {losing: []api.Hazard{"write-behind"}, stalling: []api.Hazard{"crash", "crash-between"}},
+		chaos.Cut:          {[]api.Hazard{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []api.Hazard{"missed-release", "waiter-session"}, []api.Hazard{"dead-waiter", "partition"}},
+		chaos.Slow:         {stalling: []api.Hazard{"late-answer"}},
+		chaos.Holds:        {[]api.Hazard{"late-release", "late-acquire", "cutoff"}, []api.Hazard{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []api.Hazard{"late-release", "late-acquire", "foreign-unlock"}},
 		chaos.HoldsRow:     {losing: paused, doubling: foreign},
-		chaos.Loses:        {losing: []string{"renewal-reply"}, stalling: []string{"lost-reply", "release-reply"}},
-		chaos.Disconnect:   {losing: []string{"session-expiry", "waiter-session"}, stalling: []string{"waiter-reset", "lost-reply", "missed-release"}},
-		chaos.Deletes:      {losing: []string{"operator-at-write", "operator"}},
-		chaos.Crashes:      {losing: lost, stalling: []string{"minority-loss", "restart", "database-down", "failover"}},
-		chaos.Restarts:     {losing: lost, stalling: []string{"restart", "database-down", "failover"}},
-		chaos.Stalls:       {losing: paused, stalling: []string{"late-answer", "missed-release"}},
-		chaos.Jumps:        {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}}, // when it is right again, leases last too long
-		chaos.FailsOver:    {losing: lost, stalling: []string{"failover"}},
-		chaos.LosesPower:   {losing: []string{"write-behind"}, stalling: []string{"host-death", "crash", "crash-between"}},
-		chaos.RunsAhead:    {losing: []string{"client-clocks"}, doubling: []string{"client-clocks"}},
-		chaos.Refused:      {losing: []string{"bare-majority"}, stalling: []string{"minority-loss"}},
-		chaos.LosesRenewal: {losing: []string{"renewal-reply"}, stalling: []string{"renewal-reply"}},
-		chaos.LosesSession: {losing: append([]string{"session-expiry", "waiter-session"}, paused...), stalling: []string{"waiter-session"}},
-		chaos.StaysBehind:  {losing: []string{"split-brain", "split-renewal"}},
-		chaos.MinorityDies: {losing: lost, stalling: []string{"minority-loss"}},
-		chaos.MajorityDies: {losing: lost, stalling: []string{"majority-loss", "restart"}},
-		chaos.ClocksJump:   {losing: []string{"clock-jump"}, stalling: []string{"clock-jump"}},
-		chaos.Passes:       {losing: []string{"overrun", "foreign-unlock"}, doubling: foreign},
+		chaos.Loses:        {losing: []api.Hazard{"renewal-reply"}, stalling: []api.Hazard{"lost-reply", "release-reply"}},
+		chaos.Disconnect:   {losing: []api.Hazard{"session-expiry", "waiter-session"}, stalling: []api.Hazard{"waiter-reset", "lost-reply", "missed-release"}},
+		chaos.Deletes:      {losing: []api.Hazard{"operator-at-write", "operator"}},
+		chaos.Crashes:      {losing: lost, stalling: []api.Hazard{"minority-loss", "restart", "database-down", "failover"}},
+		chaos.Restarts:     {losing: lost, stalling: []api.Hazard{"restart", "database-down", "failover"}},
+		chaos.Stalls:       {losing: paused, stalling: []api.Hazard{"late-answer", "missed-release"}},
+		chaos.Jumps:        {losing: []api.Hazard{"clock-jump"}, stalling: []api.Hazard{"clock-jump"}}, // when it is right again, leases last too long
+		chaos.FailsOver:    {losing: lost, stalling: []api.Hazard{"failover"}},
+		chaos.LosesPower:   {losing: []api.Hazard{"write-behind"}, stalling: []api.Hazard{"host-death", "crash", "crash-between"}},
+		chaos.RunsAhead:    {losing: []api.Hazard{"client-clocks"}, doubling: []api.Hazard{"client-clocks"}},
+		chaos.Refused:      {losing: []api.Hazard{"bare-majority"}, stalling: []api.Hazard{"minority-loss"}},
+		chaos.LosesRenewal: {losing: []api.Hazard{"renewal-reply"}, stalling: []api.Hazard{"renewal-reply"}},
+		chaos.LosesSession: {losing: append([]api.Hazard{"session-expiry", "waiter-session"}, paused...), stalling: []api.Hazard{"waiter-session"}},
+		chaos.StaysBehind:  {losing: []api.Hazard{"split-brain", "split-renewal"}},
+		chaos.MinorityDies: {losing: lost, stalling: []api.Hazard{"minority-loss"}},
+		chaos.MajorityDies: {losing: lost, stalling: []api.Hazard{"majority-loss", "restart"}},
+		chaos.ClocksJump:   {losing: []api.Hazard{"clock-jump"}, stalling: []api.Hazard{"clock-jump"}},
+		chaos.Passes:       {losing: []api.Hazard{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
 }
 
 // late lists hazards that strike a holder after it has verified its lock, or a strategy that never verifies it. A lock that
 // somebody deletes is not among them: a holder learns of that at its next renewal only.
-func late() []string { return []string{"pause", "pause-at-read", "starved"} }
+func late() []api.Hazard { return []api.Hazard{"pause", "pause-at-read", "starved"} }
 
 // writesLate reports whether a request may have been delayed after it had verified its lock: it stopped at its write, its
 // statement was held back, or its process was frozen while it ran.
@@ -154,9 +154,9 @@ func nested(m chaos.Move) bool { return m.Nested }
 // knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
 // The claim is Protects if the card says that the strategy survives all that the plan has. held says that the lock, and no
 // backend, kept requests waiting.
-func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard string, claim Claim) {
+func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard api.Hazard, claim Claim) {
 	stalls, doubles := found.Invariant == Progress, found.Invariant == MutualExclusion
-	var candidates []string
+	var candidates []api.Hazard
 	for _, v := range slices.Concat(chaos.Faults(), chaos.Written(), []chaos.Verb{chaos.Passes}) {
 		switch {
 		case !p.Has(v):
@@ -178,7 +178,7 @@ func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard strin
 		candidates = append(candidates, late()...)
 	}
 	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
-		candidates = slices.DeleteFunc(candidates, func(hazard string) bool { return slices.Contains(late(), hazard) })
+		candidates = slices.DeleteFunc(candidates, func(hazard api.Hazard) bool { return slices.Contains(late(), hazard) })
 	}
 	// A fence protects from every lost update, and lets no waiter go on.
 	fenced := s.Fenced && !stalls

@@ -39,7 +39,7 @@ type Survey struct {
 
 	faults []chaos.Verb // that apply
 	known  []Drawn      // the first plan of each hazard that the card names: shrunk at the end, as it is no news
-	named  []string     // these hazards
+	named  []api.Hazard // these hazards
 }
 
 // Finding is a plan that failed, after it was shrunk.

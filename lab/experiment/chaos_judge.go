@@ -198,7 +198,7 @@ func (r *run) longestIdle(rec history.Recording) (longest time.Duration) {
 	for _, op := range rec.Ops {
 		free := max(op.Call, r.healed)
 		for _, e := range rec.Events {
-			if chaos.PhaseAfter(api.Step(e.Step)) != chaos.Wait && e.At < op.Return {
+			if chaos.PhaseAfter(e.Step) != chaos.Wait && e.At < op.Return {
 				free = max(free, e.At)
 			}
 		}
@@ -215,7 +215,7 @@ func (r *run) longestIdle(rec history.Recording) (longest time.Duration) {
 func (r *run) latestWake(rec history.Recording) (latest time.Duration) {
 	asked, released, holders := map[string]time.Duration{}, time.Duration(-1), map[string]bool{}
 	for _, e := range rec.Events {
-		switch api.Step(e.Step) {
+		switch e.Step {
 		case api.Asked:
 			asked[e.Owner] = e.At
 		case api.Released:

@@ -179,7 +179,7 @@ func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 
 // event returns a step of a request by hand, for a picture.
 func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
-	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: string(s), At: at}
+	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: s, At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have

@@ -21,7 +21,7 @@ func TestKnownPlans(t *testing.T) {
 		fenced         bool
 		verdict        api.Verdict
 		invariant      string
-		named          string
+		named          api.Hazard
 	}{
 		{"none", "A sells at read, B sells, A resumes", false, api.Broken, Conservation, "race"},
 		{"redis", latePause, false, api.Broken, Conservation, "pause-at-read"},
@@ -201,7 +201,7 @@ func TestAbout(t *testing.T) {
 // TestLatestWake measures how long a waiter was not woken. A grant that is recorded before the release says nothing.
 func TestLatestWake(t *testing.T) {
 	at := func(owner string, step api.Step, s time.Duration) history.Event {
-		return history.Event{Owner: owner, Step: string(step), At: s * time.Second}
+		return history.Event{Owner: owner, Step: step, At: s * time.Second}
 	}
 	first := []history.Event{at("A", api.Asked, 0), at("A", api.Granted, 0), at("A", api.Released, 1), at("B", api.Asked, 1), at("B", api.Granted, 1), at("C", api.Asked, 2)}
 	for want, last := range map[time.Duration][]history.Event{
@@ -251,7 +251,7 @@ func TestKnownHazard(t *testing.T) {
 	for _, tt := range []struct {
 		plan   string
 		found  Result
-		hazard string
+		hazard api.Hazard
 		claim  Claim
 	}{
 		{"A sells at writing, A freezes, a lease passes, B sells", lost, "pause-at-read", Breaks},

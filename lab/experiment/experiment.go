@@ -14,7 +14,7 @@ import (
 // Experiment injects one hazard into the runs of all its strategies at the same time. It is the whole
 // of a hazard: terminal, page and documents read its words here.
 type Experiment struct {
-	Hazard string
+	Hazard api.Hazard
 	Group  Group // where its column is in the matrix
 	// Title describes the experiment. Shows describes the effect to expect.
 	Title, Shows api.Text
@@ -26,7 +26,7 @@ type Experiment struct {
 	// Fenced adds runs with fencing tokens to each plan that does not name its strategies.
 	Fenced bool
 	// ClaimedAs is the hazard whose claim applies if the card says nothing about Hazard. Empty means none.
-	ClaimedAs string
+	ClaimedAs api.Hazard
 	// Default is the claim of every card that says nothing about the hazard.
 	Default Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
@@ -91,7 +91,7 @@ func All() []Experiment {
 }
 
 // Hazards returns the names of all hazards.
-func Hazards() (names []string) {
+func Hazards() (names []api.Hazard) {
 	for _, e := range All() {
 		names = append(names, e.Hazard)
 	}
@@ -102,7 +102,7 @@ func Hazards() (names []string) {
 func WithRandomPlans() []Experiment { return append(All(), RandomPlans()) }
 
 // Of returns the experiment of a hazard. ok is false if there is none.
-func Of(hazard string) (e Experiment, ok bool) {
+func Of(hazard api.Hazard) (e Experiment, ok bool) {
 	all := WithRandomPlans()
 	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Hazard == hazard })
 	if i < 0 {
@@ -113,7 +113,7 @@ func Of(hazard string) (e Experiment, ok bool) {
 
 // HazardsOf returns the hazards that apply to a lock, without those that concern only the database
 // behind it.
-func HazardsOf(c Card) (names []string) {
+func HazardsOf(c Card) (names []api.Hazard) {
 	for _, e := range All() {
 		if e.Lab == nil && e.AppliesTo(c) {
 			names = append(names, e.Hazard)
@@ -150,13 +150,13 @@ func (e Experiment) Claim(c Card, fenced bool) Claim {
 func always(Card) bool    { return true }
 func lockers(c Card) bool { return c.Locker }
 
-func claimed(hazard string) func(Card) bool {
+func claimed(hazard api.Hazard) func(Card) bool {
 	return func(c Card) bool { return !c.onTrial() && c.Claim(hazard) != Silent }
 }
 
 // claimedOrOnTrial applies to a lock of another program on these servers, whatever it claims, and to our strategies
 // that claim something about the hazard.
-func claimedOrOnTrial(hazard string, backends ...string) func(Card) bool {
+func claimedOrOnTrial(hazard api.Hazard, backends ...string) func(Card) bool {
 	return func(c Card) bool {
 		if c.onTrial() {
 			return slices.Contains(backends, c.lockService()) || slices.Contains(backends, "redlock") && slices.Contains(c.Backends, "redlock")

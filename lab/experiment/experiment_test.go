@@ -58,7 +58,7 @@ func (silent) LeftOut(Experiment, error)               {}
 
 // verdicts has, for each hazard, locks that it breaks and locks that survive it. It does not have the hazards that
 // apply only to a lock on trial: oversell grade injects these.
-var verdicts = map[string]map[string]api.Verdict{
+var verdicts = map[api.Hazard]map[string]api.Verdict{
 	"race":           {"none": api.Broken, "mutex": api.Safe},
 	"replica-race":   {"none": api.Broken, "mutex": api.Broken, "for-update": api.Safe, "version": api.Safe, "db-row": api.Safe, "redis": api.Safe, "redlock": api.Safe, "zk": api.Safe},
 	"early-release":  {"mutex-in-tx": api.Broken, "for-update": api.Safe},
@@ -125,7 +125,7 @@ func TestEveryHazard(t *testing.T) {
 	bed := <-beds
 	cards := bed.cards
 	beds <- bed
-	pairs := map[string]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
+	pairs := map[api.Hazard]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
 	for _, e := range All() {
 		want, ok := verdicts[e.Hazard]
 		if !ok && slices.ContainsFunc(cards, e.AppliesTo) {
@@ -134,7 +134,7 @@ func TestEveryHazard(t *testing.T) {
 		if len(want) == 0 {
 			continue
 		}
-		t.Run(e.Hazard, func(t *testing.T) {
+		t.Run(string(e.Hazard), func(t *testing.T) {
 			t.Parallel()
 			if database, ok := pairs[e.Hazard]; ok {
 				rigtest.NeedsPair(t, database)
@@ -183,7 +183,7 @@ func TestEveryHazard(t *testing.T) {
 // afterwards, and the next experiment must give the right verdict.
 func TestInterrupted(t *testing.T) {
 	bed := open(t)
-	hazards := []string{"pause", "failover"}
+	hazards := []api.Hazard{"pause", "failover"}
 	if rigtest.IsNightly() {
 		hazards = append(hazards, "cutoff", "dead-waiter")
 	}
@@ -191,7 +191,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- Perform(ctx, bed, Plan{Hazards: []string{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
+			done <- Perform(ctx, bed, Plan{Hazards: []api.Hazard{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
 		}()
 		seen := func() bool {
 			for _, key := range bed.rec.keys() {
@@ -213,7 +213,7 @@ func TestInterrupted(t *testing.T) {
 		bed.rec.forget()
 	}
 	store := &ResultStore{}
-	if err := Perform(t.Context(), bed, Plan{Hazards: []string{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
+	if err := Perform(t.Context(), bed, Plan{Hazards: []api.Hazard{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, result := range store.Results() {
@@ -227,10 +227,10 @@ func TestInterrupted(t *testing.T) {
 func TestPlans(t *testing.T) {
 	bed := open(t)
 	for _, p := range []Plan{
-		{Hazards: []string{"earthquake"}},
-		{Hazards: []string{"race"}, Strategies: []string{"nonsense"}},
-		{Hazards: []string{"pause"}, Strategies: []string{"none"}, Fenced: true},
-		{Hazards: []string{"nesting"}, Strategies: []string{"version"}},
+		{Hazards: []api.Hazard{"earthquake"}},
+		{Hazards: []api.Hazard{"race"}, Strategies: []string{"nonsense"}},
+		{Hazards: []api.Hazard{"pause"}, Strategies: []string{"none"}, Fenced: true},
+		{Hazards: []api.Hazard{"nesting"}, Strategies: []string{"version"}},
 	} {
 		store := &ResultStore{}
 		if err := Perform(t.Context(), bed, p, store, silent{}); !errors.Is(err, load.ErrPlan) || len(store.Results()) > 0 {

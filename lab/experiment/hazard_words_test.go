@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oversell/api"
 )
 
 // TestWords checks that each hazard has its words in both languages, and a place in the matrix.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
+	seen := map[api.Hazard]bool{}
 	for _, e := range All() {
 		if e.Title.EN == "" || e.Title.ZH == "" || e.Shows.EN == "" || e.Shows.ZH == "" {
 			t.Errorf("%s lacks a title, or what it shows, in English or Chinese", e.Hazard)
@@ -49,7 +51,7 @@ func TestAll(t *testing.T) {
 		}
 		for _, match := range literal.FindAllSubmatch(text, -1) {
 			found++
-			if hazard := string(match[1]); !slices.Contains(Hazards(), hazard) {
+			if hazard := api.Hazard(match[1]); !slices.Contains(Hazards(), hazard) {
 				t.Errorf("%s has the hazard %s, which nobody can choose: add its line to All in experiment.go", file, hazard)
 			}
 		}

@@ -384,7 +384,7 @@ func deadWaiter() Experiment {
 // behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
 // waiter died. A holder that notices this writes nothing, so no update is lost.
 func behindTheDead(p *participant) *finding {
-	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == string(api.Granted) })
+	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == api.Granted })
 	if granted >= 0 && p.ops[holder].Outcome != history.OK {
 		if next := nextGrant(p.events, p.stopped, p.events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
 			return &finding{api.Broken, MutualExclusion, api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",

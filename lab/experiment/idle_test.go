@@ -10,7 +10,7 @@ import (
 )
 
 // These hazards are what the requests do themselves.
-var uninjected = []string{ //nolint:gochecknoglobals // constant
+var uninjected = []api.Hazard{ //nolint:gochecknoglobals // constant
 	"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "percentiles", "write-behind",
 }
 
@@ -18,7 +18,7 @@ var uninjected = []string{ //nolint:gochecknoglobals // constant
 // run may have a verdict: a lock that nothing has reached would be called safe.
 func TestNothingInjected(t *testing.T) {
 	bed := open(t)
-	often := []string{"crash", "cutoff", "lost-reply"}
+	often := []api.Hazard{"crash", "cutoff", "lost-reply"}
 	for _, e := range All() {
 		if !rigtest.IsNightly() && !slices.Contains(often, e.Hazard) {
 			continue
@@ -68,7 +68,7 @@ func idle(t *testing.T, bed *Testbed, e Experiment, subjects []Subject) {
 	if e.Lab != nil || len(subjects) == 0 || slices.Contains(uninjected, e.Hazard) {
 		return
 	}
-	t.Run(e.Hazard, func(t *testing.T) {
+	t.Run(string(e.Hazard), func(t *testing.T) {
 		bed.idle = true
 		defer func() { bed.idle = false }()
 		results, err := e.carryOut(t.Context(), bed, subjects, 1)

@@ -175,7 +175,7 @@ func (r *round) cause(p *participant, events []history.Event) api.Text {
 	const never = time.Duration(1<<63 - 1)
 	at := func(ofHolder bool, step api.Step) time.Duration {
 		for _, e := range events {
-			if e.Step == string(step) && (e.Owner == p.stopped) == ofHolder {
+			if e.Step == step && (e.Owner == p.stopped) == ofHolder {
 				return e.At
 			}
 		}

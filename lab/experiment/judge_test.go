@@ -11,7 +11,7 @@ import (
 // TestCause checks the sentence for a lost update: who held the lock, or who read too early.
 func TestCause(t *testing.T) {
 	step := func(at int, owner string, step api.Step) history.Event {
-		return history.Event{At: time.Duration(at) * time.Millisecond, Owner: owner, Step: string(step)}
+		return history.Event{At: time.Duration(at) * time.Millisecond, Owner: owner, Step: step}
 	}
 	lock := []history.Event{
 		step(1, "h", api.Granted), step(2, "h", api.Read), step(3, "c", api.Granted), step(4, "c", api.Read), step(5, "c", api.Written), step(6, "h", api.Written),

@@ -144,7 +144,7 @@ func (r *round) begin(ctx context.Context) (p *player, err error) {
 	}
 	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
 	p.stepOf = func(c Card, step api.Step) api.Step {
-		return api.Step(c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, string(step))))
+		return c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, step))
 	}
 	return p, nil
 }

@@ -159,7 +159,7 @@ func (bed *Testbed) salesUnderFaults(t *testing.T, draw *rand.Rand, round time.D
 // withstands reports whether the strategy promises to lose nothing without a fence: all its stock survives
 // a restart, and nothing ends while its holder is paused.
 func withstands(c Card) bool {
-	return c.Safe && c.Stock == "" && !slices.ContainsFunc([]string{"pause", "pause-at-read", "crash", "restart", "database-down"}, func(hazard string) bool {
+	return c.Safe && c.Stock == "" && !slices.ContainsFunc([]api.Hazard{"pause", "pause-at-read", "crash", "restart", "database-down"}, func(hazard api.Hazard) bool {
 		return c.Claim(hazard) == Breaks
 	})
 }

@@ -83,7 +83,7 @@ func TestBrokenStream(t *testing.T) {
 	var store ResultStore
 	done := make(chan error, 1)
 	go func() {
-		done <- Perform(t.Context(), bed, Plan{Hazards: []string{"race"}, Strategies: []string{"for-update"}}, &store, silent{})
+		done <- Perform(t.Context(), bed, Plan{Hazards: []api.Hazard{"race"}, Strategies: []string{"for-update"}}, &store, silent{})
 	}()
 	if err := eventually(t.Context(), "the experiment has begun", func() bool { return len(bed.rec.keys()) > 0 }); err != nil {
 		t.Fatal(err)

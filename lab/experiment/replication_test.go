@@ -3,11 +3,12 @@ package experiment
 import (
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
 func TestGrantedAnew(t *testing.T) {
-	step := func(owner, step string) history.Event { return history.Event{Owner: owner, Step: step} }
+	step := func(owner string, step api.Step) history.Event { return history.Event{Owner: owner, Step: step} }
 	for _, test := range []struct {
 		name   string
 		events []history.Event

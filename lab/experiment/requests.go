@@ -36,7 +36,7 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 		if b.client == 0 && r.stepOf != nil {
 			at = r.stepOf(r.subject.Card, at)
 		}
-		if err := r.bed.stop(ctx, b.on, r.subject, string(at)); err != nil {
+		if err := r.bed.stop(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (r *run) collect(b *buyer) {
 
 func (r *run) resume(ctx context.Context, b *buyer, at api.Step) error {
 	if at != "" {
-		if err := r.bed.stop(ctx, b.on, r.subject, string(at)); err != nil {
+		if err := r.bed.stop(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (r *run) phase(b *buyer) chaos.Phase {
 	last := api.Step("")
 	for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
 		if e.Owner == b.owner && e.Replica == name(b.on) {
-			last = api.Step(e.Step)
+			last = e.Step
 		}
 	}
 	return chaos.PhaseAfter(last)

@@ -34,7 +34,7 @@ func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fe
 
 // Result is one run of one hazard on one strategy.
 type Result struct {
-	Hazard   string      `json:"hazard"`
+	Hazard   api.Hazard  `json:"hazard"`
 	Strategy string      `json:"strategy"`
 	Fenced   bool        `json:"fenced,omitempty"`
 	Seed     int64       `json:"seed"`
@@ -115,7 +115,7 @@ func (r Result) Planned(c Card) Result {
 	plan, _ := chaos.Parse(text) // a test reads all plans
 	for i, m := range plan {
 		if m.Client == 0 && m.Do == chaos.Sells && m.At != "" {
-			plan[i].At = api.Step(c.stepFor(e.Hazard, c.stepFor(e.ClaimedAs, string(m.At))))
+			plan[i].At = c.stepFor(e.Hazard, c.stepFor(e.ClaimedAs, m.At))
 		}
 	}
 	r.Hazard, r.Plan = Made, plan.String()
@@ -139,8 +139,8 @@ func (r Result) command(seed string) string {
 	case r.Hazard == Chaos:
 		return "oversell chaos " + r.Name() + seed
 	case r.Adapter != "":
-		return "oversell judge --hazard " + r.Hazard + seed + " -- " + r.Adapter
+		return "oversell judge --hazard " + string(r.Hazard) + seed + " -- " + r.Adapter
 	default:
-		return "oversell break " + r.Hazard + " " + r.Name() + seed
+		return "oversell break " + string(r.Hazard) + " " + r.Name() + seed
 	}
 }

@@ -41,7 +41,7 @@ func TestHazardsOf(t *testing.T) {
 	if slices.Contains(HazardsOf(lock), "herd") {
 		t.Error("herd applies to a lock whose lease ends during the measurement")
 	}
-	for hazard, want := range map[string]bool{
+	for hazard, want := range map[api.Hazard]bool{
 		"race": true, "pause": true, "crash": true, "overrun": true, "failover": true, "cutoff": true, "foreign-unlock": true,
 		"lost-reply": true, "herd": true, // also without a claim
 		"session-expiry": false, "galera": false, "percentiles": false, "minority-loss": false,

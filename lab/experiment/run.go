@@ -25,8 +25,8 @@ var ErrLeftOut = errors.New("some experiments were left out")
 
 // Plan selects the experiments to run.
 type Plan struct {
-	Hazards    []string // empty means all
-	Strategies []string // empty means all that the hazard applies to
+	Hazards    []api.Hazard // empty means all
+	Strategies []string     // empty means all that the hazard applies to
 	// Fenced selects only strategies that have a fence, and uses the fence. If Fenced is false and
 	// Strategies is empty, some experiments run with and without the fence: see Experiment.Fenced.
 	Fenced bool
@@ -56,7 +56,7 @@ func (p Plan) Validate(cards []Card) error {
 // choose returns the plan's experiments, or the error of Validate.
 func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 	for _, hazard := range p.Hazards {
-		e, err := suggest.Find("hazard", hazard, WithRandomPlans(), func(e Experiment) string { return e.Hazard })
+		e, err := suggest.Find("hazard", string(hazard), WithRandomPlans(), func(e Experiment) string { return string(e.Hazard) })
 		if err != nil {
 			return nil, load.InvalidPlan(err)
 		}
@@ -81,7 +81,7 @@ func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 	}
 	text := "no hazard applies to "
 	if len(p.Hazards) > 0 {
-		text = "hazard " + strings.Join(p.Hazards, ", ") + " does not apply to "
+		text = "hazard " + api.JoinHazards(p.Hazards, ", ") + " does not apply to "
 	}
 	text += "strategy " + strings.Join(p.Strategies, ", ")
 	if p.Fenced {
@@ -119,7 +119,7 @@ func Perform(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Wa
 
 func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds := max(1, p.Seeds)
-	leftOut := map[string]error{}
+	leftOut := map[api.Hazard]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)

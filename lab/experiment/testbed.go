@@ -111,13 +111,13 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 }
 
 // stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
-func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step string) error {
+func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step api.Step) error {
 	return bed.stopFirst(ctx, 1, on, s, step)
 }
 
 // stopFirst stops the first requests of a replica at a step.
-func (bed *Testbed) stopFirst(ctx context.Context, requests, on int, s Subject, step string) error {
-	return bed.replica(on).Arm(ctx, api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: api.Step(step), Times: requests})
+func (bed *Testbed) stopFirst(ctx context.Context, requests, on int, s Subject, step api.Step) error {
+	return bed.replica(on).Arm(ctx, api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: step, Times: requests})
 }
 
 // stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.

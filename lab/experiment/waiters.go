@@ -206,9 +206,9 @@ func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err er
 }
 
 // queued returns the step that a waiting request reports: queued at a fair lock, otherwise asked.
-func queued(c Card) string {
+func queued(c Card) api.Step {
 	if c.Fair {
-		return string(api.Queued)
+		return api.Queued
 	}
-	return string(api.Asked)
+	return api.Asked
 }

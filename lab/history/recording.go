@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"oversell/api"
 )
 
 // Event is a step of one request, such as "granted", as its replica reported it.
 type Event struct {
 	Replica  string        `json:"replica"`
 	Strategy string        `json:"strategy"`
-	Step     string        `json:"step"` // an api.Step, or a step of this strategy only
+	Step     api.Step      `json:"step"` // one of the constants of api, or a step of this strategy only
 	Key      string        `json:"key"`
 	Owner    string        `json:"owner"` // identifies one request
 	Fence    int64         `json:"fence,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -45,7 +46,7 @@ func TestCommands(t *testing.T) {
 					if e.State() == Waiting {
 						step = "wait"
 					}
-					lines[e.Client] = append(lines[e.Client], e.Client.String()+" "+step+": "+c)
+					lines[e.Client] = append(lines[e.Client], e.Client.String()+" "+string(step)+": "+c)
 				}
 			}
 			for _, w := range want {
@@ -106,7 +107,7 @@ func waitThenSell(t *testing.T, addrs rig.Addresses, strategy string) []Entry {
 	return round.Log
 }
 
-func has(r *Round, client Client, step string) bool {
+func has(r *Round, client Client, step api.Step) bool {
 	for _, e := range r.Log {
 		if e.Client == client && e.Step == step {
 			return true

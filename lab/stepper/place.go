@@ -18,20 +18,20 @@ type Place struct {
 
 // Places returns for each step the statement that runs after the call of locks.Trace with the step, in which a
 // client is paused.
-func Places(code []api.File) map[string]Place {
-	lines, trees, steps := token.NewFileSet(), make([]*ast.File, len(code)), map[string]string{}
+func Places(code []api.File) map[api.Step]Place {
+	lines, trees, steps := token.NewFileSet(), make([]*ast.File, len(code)), map[string]api.Step{}
 	for i, f := range code {
 		trees[i], _ = parser.ParseFile(lines, f.Name, f.Text, parser.SkipObjectResolution) // a script has no calls
 		ast.Inspect(trees[i], func(n ast.Node) bool {
 			if spec, is := n.(*ast.ValueSpec); is && len(spec.Values) == 1 {
 				if value, is := spec.Values[0].(*ast.BasicLit); is {
-					steps[spec.Names[0].Name] = strings.Trim(value.Value, `"`)
+					steps[spec.Names[0].Name] = api.Step(strings.Trim(value.Value, `"`))
 				}
 			}
 			return true
 		})
 	}
-	places := map[string]Place{}
+	places := map[api.Step]Place{}
 	for i, tree := range trees {
 		ast.PreorderStack(tree, nil, func(n ast.Node, around []ast.Node) bool {
 			step := traced(n, steps)
@@ -46,7 +46,7 @@ func Places(code []api.File) map[string]Place {
 
 // traced returns the step of a statement that calls locks.Trace, or "". Its constant is in steps, or has the name of
 // the step.
-func traced(n ast.Node, steps map[string]string) string {
+func traced(n ast.Node, steps map[string]api.Step) api.Step {
 	statement, is := n.(*ast.ExprStmt)
 	if !is {
 		return ""
@@ -59,7 +59,7 @@ func traced(n ast.Node, steps map[string]string) string {
 	if step, own := steps[name]; own {
 		return step
 	}
-	return strings.ToLower(name)
+	return api.Step(strings.ToLower(name))
 }
 
 // last returns the last part of a name such as api.Read.

@@ -60,7 +60,7 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	files := []api.File{{Name: "own.go", Text: ownCode}, {Name: "guard.go", Text: guardCode}, {Name: "part.lua", Text: "Trace(ctx, Taken)"}}
 	places := Places(files)
-	for step, want := range map[string]struct {
+	for step, want := range map[api.Step]struct {
 		file int
 		code string
 	}{

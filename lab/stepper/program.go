@@ -13,7 +13,7 @@ import (
 // Statement is what a client does up to its next step: lines of pseudo-code, and the commands that it
 // sends meanwhile.
 type Statement struct {
-	Step     string // empty for the answer
+	Step     api.Step // empty for the answer
 	Code     []api.Text
 	Commands []string
 }
@@ -64,7 +64,7 @@ func ForProduct(program []Statement, product int64) []Statement {
 
 // Locks reports whether a sale acquires a lock.
 func Locks(program []Statement) bool {
-	return slices.ContainsFunc(program, func(s Statement) bool { return s.Step == string(api.Granted) })
+	return slices.ContainsFunc(program, func(s Statement) bool { return s.Step == api.Granted })
 }
 
 // BoardLine is a Statement that is done, next or later.
@@ -85,7 +85,7 @@ func Board(program []Statement, log []Entry) (lines []BoardLine) {
 		}
 		at := slices.IndexFunc(program, func(s Statement) bool { return s.Step == e.Step })
 		switch {
-		case begin >= 0 && rolledBack(api.Step(e.Step), e.Commands):
+		case begin >= 0 && rolledBack(e.Step, e.Commands):
 			sent, next = nil, begin
 		case at < 0 || e.State() == Waiting:
 		case e.State() != Ended || writes(e.Step, e.Text):
@@ -104,8 +104,8 @@ func statements(log []Entry) (program []Statement) {
 	row, done := Pieces, map[api.Step]bool{}
 	for i, e := range log {
 		s := Statement{Step: e.Step, Commands: slices.Clone(e.Commands)}
-		code := pseudocode(api.Step(e.Step), done, e.Row < row)
-		if i == 0 && api.Step(e.Step) != api.Asked {
+		code := pseudocode(e.Step, done, e.Row < row)
+		if i == 0 && e.Step != api.Asked {
 			code = slices.Insert(code, 0, api.Verbatim("buy():"))
 		}
 		for j, c := range s.Commands {
@@ -114,7 +114,7 @@ func statements(log []Entry) (program []Statement) {
 			}
 			s.Commands[j] = version.ReplaceAllString(c, "$1…")
 		}
-		s.Code, row, done[api.Step(e.Step)] = code, e.Row, true
+		s.Code, row, done[e.Step] = code, e.Row, true
 		program = append(program, s)
 	}
 	return program
@@ -182,7 +182,7 @@ func pseudocode(step api.Step, done map[api.Step]bool, sells bool) []api.Text {
 // HoldsLock reports whether a client has the lock after its entries.
 func HoldsLock(log []Entry) (holds bool) {
 	for _, e := range log {
-		switch step := api.Step(e.Step); {
+		switch step := e.Step; {
 		case step == api.Granted || step == "after-setnx":
 			holds = true
 		case step == api.Released || step == "unlocked" || e.State() == Ended:
@@ -197,7 +197,7 @@ func HoldsLock(log []Entry) (holds bool) {
 func Blocks(log []Entry) bool {
 	for _, e := range slices.Backward(log) {
 		if e.State() != Waiting {
-			return e.State() == Stopped && api.Step(e.Step) != api.Released
+			return e.State() == Stopped && e.Step != api.Released
 		}
 	}
 	return len(log) > 0
@@ -206,10 +206,10 @@ func Blocks(log []Entry) bool {
 // Variables returns the texts of the values that a client has: what it read, and its latest entry.
 func Variables(log []Entry) (texts []api.Text) {
 	for i, e := range slices.Backward(log) {
-		if i == len(log)-1 || api.Step(e.Step) == api.Read {
+		if i == len(log)-1 || e.Step == api.Read {
 			texts = slices.Insert(texts, 0, e.Text)
 		}
-		if api.Step(e.Step) == api.Read || strings.HasPrefix(e.Text.EN, "answer:") {
+		if e.Step == api.Read || strings.HasPrefix(e.Text.EN, "answer:") {
 			break
 		}
 	}

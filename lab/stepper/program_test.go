@@ -16,7 +16,7 @@ func TestProgram(t *testing.T) {
 	for id, g := range all {
 		var code, steps []string
 		for _, s := range g.Program(B, nil) {
-			steps = append(steps, s.Step)
+			steps = append(steps, string(s.Step))
 			for _, line := range s.Code {
 				code = append(code, strings.TrimSpace(line.EN))
 			}

@@ -218,7 +218,7 @@ func (r *recorder) node(round *Round) int {
 		if e.State() != Waiting { // it makes no difference whether a client had to wait earlier
 			did[e.Client] = append(did[e.Client], e.String())
 		}
-		switch api.Step(e.Step) {
+		switch e.Step {
 		case api.Queued:
 			queue = append(queue, e.Client)
 		case api.Granted:

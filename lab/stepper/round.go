@@ -53,7 +53,7 @@ const (
 // Entry is one observation of a client: it has reached a step, waits, or has its answer.
 type Entry struct {
 	Client Client   `json:"client"`
-	Step   string   `json:"step,omitempty"` // empty for a wait or the answer
+	Step   api.Step `json:"step,omitempty"` // empty for a wait or the answer
 	Text   api.Text `json:"text"`
 	Row    int      `json:"row"` // the stock in the database just afterwards
 	Move   int      `json:"-"`   // the number of the round's move that led here, from 1
@@ -270,13 +270,13 @@ func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err 
 		}
 		at.Fence = int64(slices.Index(r.fences, at.Fence) + 1) // 1 for the round's first grant, 2 for the next one
 	}
-	err = r.log(ctx, client, string(at.Step), explain(at, c.read), at.Commands)
+	err = r.log(ctx, client, at.Step, explain(at, c.read), at.Commands)
 	c.sent = nil
 	return err
 }
 
 // log appends an Entry. sent are the commands since the client's last step.
-func (r *Round) log(ctx context.Context, client Client, step string, text api.Text, sent []string) (err error) {
+func (r *Round) log(ctx context.Context, client Client, step api.Step, text api.Text, sent []string) (err error) {
 	c, known := r.clients[client], 0
 	for known < min(len(sent), len(c.sent)) && sent[known] == c.sent[known] {
 		known++

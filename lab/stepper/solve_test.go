@@ -146,7 +146,7 @@ func forward(t *testing.T, round *Round, who Client) {
 }
 
 // advance moves the client from step to step, until the client has reached the given step.
-func advance(t *testing.T, round *Round, who Client, step string) {
+func advance(t *testing.T, round *Round, who Client, step api.Step) {
 	t.Helper()
 	for {
 		forward(t, round, who)

@@ -28,11 +28,11 @@ func explain(at api.Paused, read int) api.Text {
 	case rolledBack(at.Step, at.Commands):
 		return api.Textf("was rolled back by the database: its steps since BEGIN are undone", "被数据库回滚：BEGIN 之后的步骤都已撤销")
 	}
-	return Done(string(at.Step))
+	return Done(at.Step)
 }
 
 // Done says what a client has done at a step of any strategy.
-func Done(step string) api.Text {
+func Done(step api.Step) api.Text {
 	if w, ok := map[api.Step]api.Text{
 		api.Asked:     api.Textf("wants the lock", "想要锁"),
 		api.Queued:    api.Textf("is in the queue", "已在队列中"),
@@ -45,7 +45,7 @@ func Done(step string) api.Text {
 		"taken":       api.Textf("has sold a piece, and the database is not updated yet", "已卖出，数据库还没有更新"),
 		"compared":    api.Textf("has found its own value in the key, and is about to delete the key", "确认键里是自己的值，即将删除这个键"),
 		"unlocked":    api.Textf("has released the lock, and has not committed yet", "释放了锁，还没有提交"),
-	}[api.Step(step)]; ok {
+	}[step]; ok {
 		return w
 	}
 	return api.Textf("is at this step", "到了这一步")
@@ -76,8 +76,8 @@ func answer(op history.Op) api.Text {
 }
 
 // writes reports whether a client has written the stock at this entry, or at the latest here.
-func writes(step string, text api.Text) bool {
-	return api.Step(step) == api.Written || step == "" && strings.HasPrefix(text.EN, "answer: sold")
+func writes(step api.Step, text api.Text) bool {
+	return step == api.Written || step == "" && strings.HasPrefix(text.EN, "answer: sold")
 }
 
 func sentence(stock check.Conservation) api.Text {

@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"oversell/api"
 )
@@ -83,19 +82,11 @@ func (r Result) Contradiction(card api.Card) string {
 	case r.Bounds.Fenced:
 		return ""
 	case harm > 0 && !broken:
-		return fmt.Sprintf("%s, %s: %d of %d schedules do harm, but the card does not say that %s breaks it", r.Strategy, f.name, harm, r.Schedules, names(f.hazards))
+		return fmt.Sprintf("%s, %s: %d of %d schedules do harm, but the card does not say that %s breaks it", r.Strategy, f.name, harm, r.Schedules, api.JoinHazards(f.hazards, " or "))
 	case harm == 0 && broken && r.Complete:
-		return fmt.Sprintf("%s, %s: none of %d schedules does harm, but the card says that %s breaks it", r.Strategy, f.name, r.Schedules, names(f.hazards))
+		return fmt.Sprintf("%s, %s: none of %d schedules does harm, but the card says that %s breaks it", r.Strategy, f.name, r.Schedules, api.JoinHazards(f.hazards, " or "))
 	}
 	return ""
-}
-
-func names(hazards []api.Hazard) string {
-	var all []string
-	for _, h := range hazards {
-		all = append(all, string(h))
-	}
-	return strings.Join(all, " or ")
 }
 
 // Sentences says what searches have found about a strategy, a sentence for each kind of fault.

@@ -30,16 +30,16 @@ type Exercise struct {
 // Requirement is a check of the contract or a hazard: one of the two names is empty.
 type Requirement struct {
 	Check  string
-	Hazard string
+	Hazard api.Hazard
 	Fenced bool // the holder uses its fencing token
 }
 
 // Name returns the name of the check or of the hazard, with " --fenced" for a fenced run.
 func (r Requirement) Name() string {
 	if r.Fenced {
-		return r.Hazard + " --fenced"
+		return string(r.Hazard) + " --fenced"
 	}
-	return r.Check + r.Hazard
+	return r.Check + string(r.Hazard)
 }
 
 // Requirements returns all requirements: the new ones last, in their order.
@@ -52,8 +52,9 @@ func (e Exercise) Page() string { return fmt.Sprintf("%02d-%s", e.Number, e.Name
 func required(names ...string) (all []Requirement) {
 	for _, name := range names {
 		r := Requirement{Check: name}
-		if hazard, fenced := strings.CutSuffix(name, " --fenced"); slices.Contains(experiment.Hazards(), hazard) {
-			r = Requirement{Hazard: hazard, Fenced: fenced}
+		hazard, fenced := strings.CutSuffix(name, " --fenced")
+		if e, known := experiment.Of(api.Hazard(hazard)); known {
+			r = Requirement{Hazard: e.Hazard, Fenced: fenced}
 		}
 		all = append(all, r)
 	}
@@ -70,7 +71,7 @@ func Exercises() []Exercise {
 	safe := slices.Concat(owned, required("late-release"))
 	// The hazards of exercise 9 take long, so those between two commands are left out there.
 	checked := slices.DeleteFunc(slices.Clone(safe), func(r Requirement) bool {
-		return slices.Contains([]string{"crash-between", "foreign-unlock", "late-release"}, r.Hazard)
+		return slices.Contains([]api.Hazard{"crash-between", "foreign-unlock", "late-release"}, r.Hazard)
 	})
 	return []Exercise{{
 		Number: 1, Name: "expiry", Title: api.Text{EN: "SETNX that cannot deadlock", ZH: "不会死锁的 SETNX"}, Needs: []string{"lease"}, Servers: onRedis,

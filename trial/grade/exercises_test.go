@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/locks/lockstest"
 	"oversell/trial/grade"
@@ -63,7 +64,7 @@ func TestRequirements(t *testing.T) {
 			}
 			seen[name] = true
 			isCheck := slices.ContainsFunc(lockstest.Checks(), func(c lockstest.Check) bool { return c.Name == name })
-			isHazard := slices.Contains(experiment.Hazards(), strings.TrimSuffix(name, " --fenced"))
+			_, isHazard := experiment.Of(api.Hazard(strings.TrimSuffix(name, " --fenced")))
 			if isCheck == isHazard || isCheck != (r.Check != "") {
 				t.Errorf("exercise %d: is %s a check, %v, or a hazard, %v?", e.Number, name, isCheck, isHazard)
 			}

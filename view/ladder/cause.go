@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/history"
 )
 
@@ -165,12 +166,12 @@ func (t Recorded) handover() string {
 	return ""
 }
 
-func (t *task) took(steps ...string) bool {
-	return !slices.ContainsFunc(steps, func(step string) bool { return t.first(step) < 0 })
+func (t *task) took(steps ...api.Step) bool {
+	return !slices.ContainsFunc(steps, func(step api.Step) bool { return t.first(step) < 0 })
 }
 
 // first returns the time of the first such step, or -1.
-func (t *task) first(step string) time.Duration {
+func (t *task) first(step api.Step) time.Duration {
 	if i := slices.IndexFunc(t.events, func(e history.Event) bool { return e.Step == step }); i >= 0 {
 		return t.events[i].At
 	}

@@ -70,14 +70,14 @@ func (r *round) add(e stepper.Entry) {
 func (r *round) message(client int, e stepper.Entry) (from, to int) {
 	from, to = client, client
 	switch {
-	case e.Step == string(api.Read):
+	case e.Step == api.Read:
 		from = r.stock
-	case e.Step == string(api.Written):
+	case e.Step == api.Written:
 		to = r.stock
 	case r.lock < 0:
-	case e.Step == string(api.Granted):
+	case e.Step == api.Granted:
 		from = r.lock
-	case e.Step == string(api.Queued), e.Step == string(api.Released), e.State() == stepper.Waiting:
+	case e.Step == api.Queued, e.Step == api.Released, e.State() == stepper.Waiting:
 		to = r.lock
 	}
 	return from, to
@@ -87,16 +87,16 @@ func (r *round) message(client int, e stepper.Entry) (from, to int) {
 func (r *round) addBands(client int, e stepper.Entry) {
 	at := len(r.Rungs) - 1
 	if b, open := r.open[client]; open && (e.Step != "" || e.State() == stepper.Ended) {
-		if r.Bands[b].Shape == Waits || e.Step == string(api.Released) || e.State() == stepper.Ended {
+		if r.Bands[b].Shape == Waits || e.Step == api.Released || e.State() == stepper.Ended {
 			r.end(client, at)
 		}
 	}
 	_, open := r.open[client]
 	switch {
 	case open:
-	case e.State() == stepper.Waiting, e.Step == string(api.Queued):
+	case e.State() == stepper.Waiting, e.Step == api.Queued:
 		r.begin(client, Band{Column: client, From: at, Shape: Waits})
-	case e.Step == string(api.Granted):
+	case e.Step == api.Granted:
 		r.begin(client, Band{Column: client, From: at, Shape: Holds})
 		if b, two := r.open[1-client]; two && r.Bands[b].Shape == Holds {
 			r.Rungs = append(r.Rungs, Rung{Kind: Alarm, Words: r.say("✗ A and B both believe that they hold the lock", "✗ A 和 B 都以为自己持锁")})

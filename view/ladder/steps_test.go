@@ -10,7 +10,7 @@ import (
 )
 
 // entry returns an entry of a round's log.
-func entry(client stepper.Client, move int, step, text string, row int, commands ...string) stepper.Entry {
+func entry(client stepper.Client, move int, step api.Step, text string, row int, commands ...string) stepper.Entry {
 	return stepper.Entry{Client: client, Step: step, Text: api.Text{EN: text, ZH: "甲"}, Row: row, Move: move, Commands: commands}
 }
 

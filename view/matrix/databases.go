@@ -42,14 +42,14 @@ func (d Database) Name() string {
 // Deviation is a verdict on a database that differs from the recorded matrix.
 type Deviation struct {
 	Row
-	Hazard         string
+	Hazard         api.Hazard
 	Here, Recorded Summary
 }
 
 // Compare returns the number of verdicts that recorded has as well, and the verdicts that differ
 // there. If the runs of recorded do not agree with each other, safe is no difference.
 func (d Database) Compare(recorded Matrix) (compared int, different []Deviation) {
-	d.each(func(r Row, hazard string, here Summary) {
+	d.each(func(r Row, hazard api.Hazard, here Summary) {
 		i := slices.IndexFunc(recorded.Rows, func(other Row) bool { return other.Strategy == r.Strategy && other.Fenced == r.Fenced })
 		if i < 0 || !recorded.Rows[i].has(hazard) {
 			return
@@ -81,8 +81,8 @@ func (s Summary) fraction() string {
 }
 
 // ClaimedBy compares the summaries with other claims, such as those of newer cards.
-func (m Matrix) ClaimedBy(claim func(hazard, strategy string, fenced bool) experiment.Claim) Matrix {
-	m.each(func(r Row, hazard string, s Summary) {
+func (m Matrix) ClaimedBy(claim func(hazard api.Hazard, strategy string, fenced bool) experiment.Claim) Matrix {
+	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		s.Claim = claim(hazard, r.Strategy, r.Fenced)
 		s.Agrees = s.Agreement() != experiment.Contradicts
 		r.Summaries[hazard] = s
@@ -93,7 +93,7 @@ func (m Matrix) ClaimedBy(claim func(hazard, strategy string, fenced bool) exper
 // Uneven lists the summaries with fewer runs than others: their experiments were interrupted.
 func (m Matrix) Uneven() (lines []string) {
 	runs := m.runs()
-	m.each(func(r Row, hazard string, s Summary) {
+	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		if s.Runs < runs {
 			lines = append(lines, fmt.Sprintf("%s, %s: %d of %d runs", r.name(), hazard, s.Runs, runs))
 		}
@@ -104,7 +104,7 @@ func (m Matrix) Uneven() (lines []string) {
 // WriteJSON writes the databases, with the reason and the command of a verdict only if it contradicts a card.
 func (all Databases) WriteJSON(w io.Writer) error {
 	for _, d := range all.Servers {
-		d.each(func(r Row, hazard string, s Summary) {
+		d.each(func(r Row, hazard api.Hazard, s Summary) {
 			if s.Seeds = nil; s.Agrees {
 				s.Why, s.Command = api.Text{}, ""
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // summaries returns a row with a summary of each hazard.
-func summaries(strategy string, of map[string]Summary) Row {
+func summaries(strategy string, of map[api.Hazard]Summary) Row {
 	return Row{Strategy: strategy, Summaries: of}
 }
 
@@ -22,15 +22,15 @@ func TestDatabases(t *testing.T) {
 	broken := func(failed, runs int) Summary {
 		return Summary{Verdict: api.Broken, Failed: failed, Runs: runs, Agrees: failed == runs, Why: api.Text{EN: "2 sold, 1 taken."}}
 	}
-	hazards := []string{"race", "pause", "crash", "restart"}
+	hazards := []api.Hazard{"race", "pause", "crash", "restart"}
 	recorded := Matrix{Hazards: hazards, Rows: []Row{
-		summaries("atomic", map[string]Summary{"race": safe, "crash": safe}),
-		summaries("none", map[string]Summary{"race": broken(20, 20), "pause": broken(10, 20), "crash": safe}),
+		summaries("atomic", map[api.Hazard]Summary{"race": safe, "crash": safe}),
+		summaries("none", map[api.Hazard]Summary{"race": broken(20, 20), "pause": broken(10, 20), "crash": safe}),
 	}}
 	all := Databases{Date: "2026-11-25", Machine: "linux/amd64", Servers: []Database{
 		{Version: "9.7.4-2", Matrix: Matrix{Hazards: hazards, Rows: []Row{
-			summaries("atomic", map[string]Summary{"race": safe, "crash": broken(1, 3)}),
-			summaries("none", map[string]Summary{"race": broken(3, 3), "pause": safe, "restart": safe}), // restart is not recorded
+			summaries("atomic", map[api.Hazard]Summary{"race": safe, "crash": broken(1, 3)}),
+			summaries("none", map[api.Hazard]Summary{"race": broken(3, 3), "pause": safe, "restart": safe}), // restart is not recorded
 		}}},
 		{Version: "10.11.19-MariaDB-0+deb12u1"},
 	}}
@@ -71,11 +71,11 @@ func TestDatabases(t *testing.T) {
 // TestClaimedBy checks a recorded verdict against the claim of a changed card.
 func TestClaimedBy(t *testing.T) {
 	t.Parallel()
-	m := Matrix{Hazards: []string{"race"}, Rows: []Row{
-		summaries("none", map[string]Summary{"race": {Verdict: api.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
+	m := Matrix{Hazards: []api.Hazard{"race"}, Rows: []Row{
+		summaries("none", map[api.Hazard]Summary{"race": {Verdict: api.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
 	}}
 	for claim, contradictions := range map[experiment.Claim]int{experiment.Breaks: 0, experiment.Silent: 0, experiment.Protects: 1} {
-		changed := m.ClaimedBy(func(string, string, bool) experiment.Claim { return claim })
+		changed := m.ClaimedBy(func(api.Hazard, string, bool) experiment.Claim { return claim })
 		if lines := changed.Contradictions("en"); len(lines) != contradictions {
 			t.Errorf("claim %q: %q, want %d contradictions", claim, lines, contradictions)
 		}
@@ -84,8 +84,8 @@ func TestClaimedBy(t *testing.T) {
 
 func TestUneven(t *testing.T) {
 	t.Parallel()
-	m := Matrix{Hazards: []string{"race", "pause"}, Rows: []Row{
-		summaries("none", map[string]Summary{"race": {Runs: 3}, "pause": {Runs: 2}}),
+	m := Matrix{Hazards: []api.Hazard{"race", "pause"}, Rows: []Row{
+		summaries("none", map[api.Hazard]Summary{"race": {Runs: 3}, "pause": {Runs: 2}}),
 	}}
 	if lines := m.Uneven(); len(lines) != 1 || lines[0] != "none, pause: 2 of 3 runs" {
 		t.Errorf("%q", lines)

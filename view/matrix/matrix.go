@@ -12,15 +12,15 @@ import (
 
 // Matrix holds the summaries of all results: a row for each strategy, a column for each hazard.
 type Matrix struct {
-	Hazards []string `json:"hazards"`
-	Rows    []Row    `json:"rows"`
+	Hazards []api.Hazard `json:"hazards"`
+	Rows    []Row        `json:"rows"`
 }
 
 // Row holds the summaries of one strategy, with or without its fence.
 type Row struct {
-	Strategy  string             `json:"strategy"`
-	Fenced    bool               `json:"fenced,omitempty"`
-	Summaries map[string]Summary `json:"summaries"` // by hazard
+	Strategy  string                 `json:"strategy"`
+	Fenced    bool                   `json:"fenced,omitempty"`
+	Summaries map[api.Hazard]Summary `json:"summaries"` // by hazard
 }
 
 // Summary holds the runs of one hazard on one strategy, over all seeds.
@@ -46,21 +46,21 @@ func Summarise(results []experiment.Result) (m Matrix) {
 }
 
 // row returns the summaries of a strategy. It adds a missing row or column of the hazard to m.
-func (m *Matrix) row(hazard, strategy string, fenced bool) map[string]Summary {
+func (m *Matrix) row(hazard api.Hazard, strategy string, fenced bool) map[api.Hazard]Summary {
 	if !slices.Contains(m.Hazards, hazard) {
 		m.Hazards = append(m.Hazards, hazard)
 	}
 	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Strategy == strategy && r.Fenced == fenced })
 	if i < 0 {
 		i = len(m.Rows)
-		m.Rows = append(m.Rows, Row{strategy, fenced, map[string]Summary{}})
+		m.Rows = append(m.Rows, Row{strategy, fenced, map[api.Hazard]Summary{}})
 	}
 	return m.Rows[i].Summaries
 }
 
 // Record copies each summary of newer into m, over that of the same strategy, fence and hazard.
 func (m *Matrix) Record(newer Matrix) {
-	newer.each(func(r Row, hazard string, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
+	newer.each(func(r Row, hazard api.Hazard, s Summary) { m.row(hazard, r.Strategy, r.Fenced)[hazard] = s })
 }
 
 func (s Summary) with(result experiment.Result) Summary {
@@ -91,7 +91,7 @@ func (s Summary) Agreement() string { return s.Claim.Agreement(s.Runs, s.Failed,
 // MySQLVersions returns one line: the version of MySQL or MariaDB on which most hazards ran, then
 // in brackets each other version with its hazards. It is empty if no result names a version.
 func MySQLVersions(results []experiment.Result) string {
-	hazards := map[string][]string{} // by version
+	hazards := map[string][]api.Hazard{} // by version
 	var versions []string
 	for _, result := range results {
 		if result.MySQL == "" || slices.Contains(hazards[result.MySQL], result.Hazard) {
@@ -108,14 +108,14 @@ func MySQLVersions(results []experiment.Result) string {
 	}
 	others := make([]string, 0, len(versions))
 	for _, version := range versions[1:] {
-		others = append(others, strings.Join(hazards[version], ", ")+": "+version)
+		others = append(others, api.JoinHazards(hazards[version], ", ")+": "+version)
 	}
 	return versions[0] + " (" + strings.Join(others, "; ") + ")"
 }
 
 // Contradictions lists the summaries that disagree with the card, the strategy's description.
 func (m Matrix) Contradictions(lang string) (lines []string) {
-	m.each(func(r Row, hazard string, s Summary) {
+	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		if !s.Agrees {
 			line := api.Textf("%s, %s: the card claims that this does not break it, but it failed in %d of %d runs.", "%s，%s：卡片声明它不会被破坏，但 %[4]d 次运行中有 %[3]d 次失败。", r.name(), hazard, s.Failed, s.Runs)
 			if s.Claim == experiment.Breaks {
@@ -129,7 +129,7 @@ func (m Matrix) Contradictions(lang string) (lines []string) {
 
 // Inconclusive lists the summaries with a claim that have an inconclusive run.
 func (m Matrix) Inconclusive(lang string) (lines []string) {
-	m.each(func(r Row, hazard string, s Summary) {
+	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		if s.Inconclusive > 0 && s.Claim != experiment.Silent {
 			line := api.Textf("%s, %s: inconclusive in %d of %d runs.", "%s，%s：%[4]d 次运行中有 %[3]d 次无法判定。", r.name(), hazard, s.Inconclusive, s.Runs)
 			lines = append(lines, api.Joined(line, s.Why).In(lang))
@@ -140,11 +140,11 @@ func (m Matrix) Inconclusive(lang string) (lines []string) {
 
 // runs returns the highest number of runs of a summary.
 func (m Matrix) runs() (most int) {
-	m.each(func(_ Row, _ string, s Summary) { most = max(most, s.Runs) })
+	m.each(func(_ Row, _ api.Hazard, s Summary) { most = max(most, s.Runs) })
 	return most
 }
 
-func (m Matrix) each(do func(r Row, hazard string, s Summary)) {
+func (m Matrix) each(do func(r Row, hazard api.Hazard, s Summary)) {
 	for _, r := range m.Rows {
 		for _, hazard := range m.Hazards {
 			if s, ok := r.Summaries[hazard]; ok {

@@ -69,7 +69,7 @@ func TestSummaries(t *testing.T) {
 
 // TestMySQLVersions checks that a hazard is listed with the version on which that hazard ran.
 func TestMySQLVersions(t *testing.T) {
-	on := func(mysql string, hazards ...string) (results []experiment.Result) {
+	on := func(mysql string, hazards ...api.Hazard) (results []experiment.Result) {
 		for _, hazard := range hazards {
 			results = append(results, experiment.Result{Hazard: hazard, MySQL: mysql})
 		}
@@ -122,7 +122,7 @@ func TestRecord(t *testing.T) {
 		experiment.Result{Hazard: "race", Strategy: "none", Seed: 1, Verdict: api.Broken}))
 	fenced := experiment.Result{Hazard: "crash", Strategy: "redis", Fenced: true, Seed: 1, Verdict: api.Safe}
 	old.Record(Summarise(append(results(experiment.Breaks, api.Broken), fenced)))
-	if want := []string{"pause", "race", "crash"}; !slices.Equal(old.Hazards, want) {
+	if want := []api.Hazard{"pause", "race", "crash"}; !slices.Equal(old.Hazards, want) {
 		t.Errorf("the hazards are %v, want %v", old.Hazards, want)
 	}
 	if len(old.Rows) != 3 || !old.Rows[2].Fenced {

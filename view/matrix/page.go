@@ -120,13 +120,13 @@ func WritePage(w io.Writer, m Matrix, results []experiment.Result, about About, 
 
 func (m Matrix) summary() api.Text {
 	counts := map[string]int{}
-	m.each(func(_ Row, _ string, s Summary) { counts[s.Agreement()]++ })
+	m.each(func(_ Row, _ api.Hazard, s Summary) { counts[s.Agreement()]++ })
 	return api.Textf("%d verdicts agree with the cards, %d contradict them, and %d do neither.", "%d 个判定与卡片一致，%d 个与卡片不符，%d 个两者都不是。",
 		counts["agrees"], counts["contradicts"], counts[""])
 }
 
-func (m Matrix) chapter(hazard string, results []experiment.Result, lang string) (c chapter) {
-	c.ID = anchor(hazard)
+func (m Matrix) chapter(hazard api.Hazard, results []experiment.Result, lang string) (c chapter) {
+	c.ID = anchor(string(hazard))
 	c.Experiment, _ = experiment.Of(hazard)
 	c.Hazard = hazard
 	for _, r := range m.Rows {
@@ -139,7 +139,7 @@ func (m Matrix) chapter(hazard string, results []experiment.Result, lang string)
 
 // runs returns the results of one hazard on the strategy. typical is the index of the first result
 // with the summary's verdict, 0 if no result has it, and -1 without results.
-func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment.Result, typical int) {
+func (r Row) runs(hazard api.Hazard, results []experiment.Result) (runs []experiment.Result, typical int) {
 	for _, result := range results {
 		if result.Hazard == hazard && result.Strategy == r.Strategy && result.Fenced == r.Fenced {
 			runs = append(runs, result)
@@ -151,7 +151,7 @@ func (r Row) runs(hazard string, results []experiment.Result) (runs []experiment
 
 // Typical returns one run of each summary that has a claim or did harm: the first with its verdict.
 func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Result) {
-	m.each(func(r Row, hazard string, s Summary) {
+	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		runs, i := r.runs(hazard, results)
 		if i >= 0 && (s.Claim != experiment.Silent || s.Failed > 0) {
 			typical = append(typical, runs[i])
@@ -160,7 +160,7 @@ func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Resul
 	return typical
 }
 
-func (r Row) shown(hazard string, results []experiment.Result) (shown []experiment.Result) {
+func (r Row) shown(hazard api.Hazard, results []experiment.Result) (shown []experiment.Result) {
 	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
 		if i == typical || result.Agreement() == experiment.Contradicts {
@@ -170,7 +170,7 @@ func (r Row) shown(hazard string, results []experiment.Result) (shown []experime
 	return shown
 }
 
-func (r Row) link(hazard string, results []experiment.Result, lang string) link {
+func (r Row) link(hazard api.Hazard, results []experiment.Result, lang string) link {
 	runs, i := r.runs(hazard, results)
 	if i < 0 {
 		return link{}
@@ -190,7 +190,7 @@ func anchorOf(r experiment.Result) string {
 	if r.Fenced {
 		name += "-fenced"
 	}
-	return anchor(r.Hazard + "." + name + "." + strconv.FormatInt(r.Seed, 10))
+	return anchor(string(r.Hazard) + "." + name + "." + strconv.FormatInt(r.Seed, 10))
 }
 
 var notInAnchors = regexp.MustCompile(`[^a-zA-Z0-9.-]`)

@@ -14,9 +14,9 @@ import (
 )
 
 // ran returns a result with a recording: one sale by one holder.
-func ran(hazard, strategy string, seed int64, claim experiment.Claim, verdict api.Verdict) experiment.Result {
+func ran(hazard api.Hazard, strategy string, seed int64, claim experiment.Claim, verdict api.Verdict) experiment.Result {
 	const ms = time.Millisecond
-	step := func(at time.Duration, what string) history.Event {
+	step := func(at time.Duration, what api.Step) history.Event {
 		return history.Event{Replica: "replica-1", Strategy: strategy, Step: what, Key: "stock:1", Owner: "o", At: at}
 	}
 	return experiment.Result{

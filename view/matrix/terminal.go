@@ -59,7 +59,7 @@ func (m Matrix) printTables(w io.Writer, screen terminal.Screen, lang string) {
 func (m Matrix) table() terminal.Table {
 	t := terminal.Table{Columns: []terminal.Column{{Head: "strategy"}}}
 	for _, hazard := range m.Hazards {
-		t.Columns = append(t.Columns, terminal.Column{Head: strings.ReplaceAll(hazard, "-", "-\n")})
+		t.Columns = append(t.Columns, terminal.Column{Head: strings.ReplaceAll(string(hazard), "-", "-\n")})
 	}
 	for _, r := range m.Rows {
 		row := []terminal.Cell{{Text: r.name()}}

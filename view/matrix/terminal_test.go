@@ -11,7 +11,7 @@ import (
 	"oversell/view/terminal"
 )
 
-func of(hazard, strategy string, fenced bool, claim experiment.Claim, verdict api.Verdict, why string) experiment.Result {
+func of(hazard api.Hazard, strategy string, fenced bool, claim experiment.Claim, verdict api.Verdict, why string) experiment.Result {
 	return experiment.Result{Hazard: hazard, Strategy: strategy, Fenced: fenced, Claim: claim, Verdict: verdict, Why: api.Text{EN: why, ZH: why}}
 }
 

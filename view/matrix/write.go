@@ -9,6 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/view/report"
 	"oversell/view/terminal"
@@ -39,10 +40,10 @@ func (m Matrix) WriteMarkdown(w io.Writer, about About) error {
 const others experiment.Group = "Other hazards"
 
 // in returns the hazards of a group that have a summary, in the order of the experiments.
-func (m Matrix) in(group experiment.Group) (hazards []string) {
+func (m Matrix) in(group experiment.Group) (hazards []api.Hazard) {
 	known := experiment.Hazards()
-	position := func(hazard string) int { return slices.Index(known, hazard) }
-	for _, hazard := range slices.SortedStableFunc(slices.Values(m.Hazards), func(a, b string) int { return position(a) - position(b) }) {
+	position := func(hazard api.Hazard) int { return slices.Index(known, hazard) }
+	for _, hazard := range slices.SortedStableFunc(slices.Values(m.Hazards), func(a, b api.Hazard) int { return position(a) - position(b) }) {
 		e, _ := experiment.Of(hazard)
 		if cmp.Or(e.Group, others) == group && slices.ContainsFunc(m.Rows, func(r Row) bool { return r.has(hazard) }) {
 			hazards = append(hazards, hazard)
@@ -51,11 +52,15 @@ func (m Matrix) in(group experiment.Group) (hazards []string) {
 	return hazards
 }
 
-func (m Matrix) writePart(out io.Writer, title string, hazards []string) {
+func (m Matrix) writePart(out io.Writer, title string, hazards []api.Hazard) {
 	if len(hazards) == 0 {
 		return
 	}
-	rows := [][]string{append([]string{""}, hazards...)}
+	head := []string{""}
+	for _, hazard := range hazards {
+		head = append(head, string(hazard))
+	}
+	rows := [][]string{head}
 	for _, r := range m.Rows {
 		if !slices.ContainsFunc(hazards, r.has) {
 			continue
@@ -69,7 +74,7 @@ func (m Matrix) writePart(out io.Writer, title string, hazards []string) {
 	_, _ = fmt.Fprintf(out, "\n### %s\n\n%s\n", title, terminal.Markdown(text.AlignCenter, rows...))
 }
 
-func (r Row) has(hazard string) bool {
+func (r Row) has(hazard api.Hazard) bool {
 	_, ok := r.Summaries[hazard]
 	return ok
 }
