@@ -31,7 +31,7 @@ func (r *round) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
 	for _, op := range ops {
 		retries += op.Retries
 	}
-	result := r.safe(s, waiters, ops)
+	result := r.safe(s, r.recording(s, waiters, ops))
 	if _, err := r.count(ctx, 0, s, &result); err != nil {
 		return result, err
 	}

@@ -72,50 +72,52 @@ func (bed *Testbed) lockServers(c Card) (servers []*rig.Server) {
 	return servers
 }
 
+type hazards []api.Hazard
+
 // explanation lists hazards that explain a finding, the more special ones first.
 type explanation struct {
-	losing   []api.Hazard // hazards by which an update is lost
-	stalling []api.Hazard // those by which the lock is not granted any more
+	losing   hazards // hazards by which an update is lost
+	stalling hazards // those by which the lock is not granted any more
 	// doubling lists those by which a second request is granted the lock while the lease of the first lasts. A hazard that ends
 	// a lease, such as a pause, is none: the model of the lock knows leases.
-	doubling []api.Hazard
+	doubling hazards
 }
 
 func explanationOf(v chaos.Verb) explanation {
-	lost := []api.Hazard{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
-	foreign, paused := []api.Hazard{"foreign-unlock"}, []api.Hazard{"pause-at-read", "pause", "starved"}
+	lost := hazards{"failover", "bare-majority", "restart", "write-behind", "operator-at-write"}
+	foreign, paused := hazards{"foreign-unlock"}, hazards{"pause-at-read", "pause", "starved"}
 	return map[chaos.Verb]explanation{
 		chaos.Freezes:      {losing: paused, doubling: foreign},
 		chaos.Starves:      {losing: paused, doubling: foreign},
-		chaos.Dies:         {losing: []api.Hazard{"write-behind"}, stalling: []api.Hazard{"crash", "crash-between"}},
-		chaos.Cut:          {[]api.Hazard{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, []api.Hazard{"missed-release", "waiter-session"}, []api.Hazard{"dead-waiter", "partition"}},
-		chaos.Slow:         {stalling: []api.Hazard{"late-answer"}},
-		chaos.Holds:        {[]api.Hazard{"late-release", "late-acquire", "cutoff"}, []api.Hazard{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, []api.Hazard{"late-release", "late-acquire", "foreign-unlock"}},
+		chaos.Dies:         {losing: hazards{"write-behind"}, stalling: hazards{"crash", "crash-between"}},
+		chaos.Cut:          {hazards{"cutoff", "session-expiry", "partition", "dead-waiter", "waiter-session"}, hazards{"missed-release", "waiter-session"}, hazards{"dead-waiter", "partition"}},
+		chaos.Slow:         {stalling: hazards{"late-answer"}},
+		chaos.Holds:        {hazards{"late-release", "late-acquire", "cutoff"}, hazards{"crash-between", "lost-reply", "crash", "late-acquire", "missed-release"}, hazards{"late-release", "late-acquire", "foreign-unlock"}},
 		chaos.HoldsRow:     {losing: paused, doubling: foreign},
-		chaos.Loses:        {losing: []api.Hazard{"renewal-reply"}, stalling: []api.Hazard{"lost-reply", "release-reply"}},
-		chaos.Disconnect:   {losing: []api.Hazard{"session-expiry", "waiter-session"}, stalling: []api.Hazard{"waiter-reset", "lost-reply", "missed-release"}},
-		chaos.Deletes:      {losing: []api.Hazard{"operator-at-write", "operator"}},
-		chaos.Crashes:      {losing: lost, stalling: []api.Hazard{"minority-loss", "restart", "database-down", "failover"}},
-		chaos.Restarts:     {losing: lost, stalling: []api.Hazard{"restart", "database-down", "failover"}},
-		chaos.Stalls:       {losing: paused, stalling: []api.Hazard{"late-answer", "missed-release"}},
-		chaos.Jumps:        {losing: []api.Hazard{"clock-jump"}, stalling: []api.Hazard{"clock-jump"}}, // when it is right again, leases last too long
-		chaos.FailsOver:    {losing: lost, stalling: []api.Hazard{"failover"}},
-		chaos.LosesPower:   {losing: []api.Hazard{"write-behind"}, stalling: []api.Hazard{"host-death", "crash", "crash-between"}},
-		chaos.RunsAhead:    {losing: []api.Hazard{"client-clocks"}, doubling: []api.Hazard{"client-clocks"}},
-		chaos.Refused:      {losing: []api.Hazard{"bare-majority"}, stalling: []api.Hazard{"minority-loss"}},
-		chaos.LosesRenewal: {losing: []api.Hazard{"renewal-reply"}, stalling: []api.Hazard{"renewal-reply"}},
-		chaos.LosesSession: {losing: append([]api.Hazard{"session-expiry", "waiter-session"}, paused...), stalling: []api.Hazard{"waiter-session"}},
-		chaos.StaysBehind:  {losing: []api.Hazard{"split-brain", "split-renewal"}},
-		chaos.MinorityDies: {losing: lost, stalling: []api.Hazard{"minority-loss"}},
-		chaos.MajorityDies: {losing: lost, stalling: []api.Hazard{"majority-loss", "restart"}},
-		chaos.ClocksJump:   {losing: []api.Hazard{"clock-jump"}, stalling: []api.Hazard{"clock-jump"}},
-		chaos.Passes:       {losing: []api.Hazard{"overrun", "foreign-unlock"}, doubling: foreign},
+		chaos.Loses:        {losing: hazards{"renewal-reply"}, stalling: hazards{"lost-reply", "release-reply"}},
+		chaos.Disconnect:   {losing: hazards{"session-expiry", "waiter-session"}, stalling: hazards{"waiter-reset", "lost-reply", "missed-release"}},
+		chaos.Deletes:      {losing: hazards{"operator-at-write", "operator"}},
+		chaos.Crashes:      {losing: lost, stalling: hazards{"minority-loss", "restart", "database-down", "failover"}},
+		chaos.Restarts:     {losing: lost, stalling: hazards{"restart", "database-down", "failover"}},
+		chaos.Stalls:       {losing: paused, stalling: hazards{"late-answer", "missed-release"}},
+		chaos.Jumps:        {losing: hazards{"clock-jump"}, stalling: hazards{"clock-jump"}}, // when it is right again, leases last too long
+		chaos.FailsOver:    {losing: lost, stalling: hazards{"failover"}},
+		chaos.LosesPower:   {losing: hazards{"write-behind"}, stalling: hazards{"host-death", "crash", "crash-between"}},
+		chaos.RunsAhead:    {losing: hazards{"client-clocks"}, doubling: hazards{"client-clocks"}},
+		chaos.Refused:      {losing: hazards{"bare-majority"}, stalling: hazards{"minority-loss"}},
+		chaos.LosesRenewal: {losing: hazards{"renewal-reply"}, stalling: hazards{"renewal-reply"}},
+		chaos.LosesSession: {losing: append(hazards{"session-expiry", "waiter-session"}, paused...), stalling: hazards{"waiter-session"}},
+		chaos.StaysBehind:  {losing: hazards{"split-brain", "split-renewal"}},
+		chaos.MinorityDies: {losing: lost, stalling: hazards{"minority-loss"}},
+		chaos.MajorityDies: {losing: lost, stalling: hazards{"majority-loss", "restart"}},
+		chaos.ClocksJump:   {losing: hazards{"clock-jump"}, stalling: hazards{"clock-jump"}},
+		chaos.Passes:       {losing: hazards{"overrun", "foreign-unlock"}, doubling: foreign},
 	}[v]
 }
 
 // late lists hazards that strike a holder after it has verified its lock, or a strategy that never verifies it. A lock that
 // somebody deletes is not among them: a holder learns of that at its next renewal only.
-func late() []api.Hazard { return []api.Hazard{"pause", "pause-at-read", "starved"} }
+func late() hazards { return hazards{"pause", "pause-at-read", "starved"} }
 
 // writesLate reports whether a request may have been delayed after it had verified its lock: it stopped at its write, its
 // statement was held back, or its process was frozen while it ran.
@@ -141,25 +143,25 @@ func writesLate(p chaos.Plan) bool {
 // promises reports whether a lock promises that nothing like a finding happens, although its card names no hazard: a lease
 // frees the lock when all faults have ended, a re-entrant lock grants itself to its owner again, and a holder that notices
 // the end of its lease does not write after it.
-func promises(c Card, p chaos.Plan, found Result, held bool) bool {
-	onServer := slices.ContainsFunc(p, func(m chaos.Move) bool { return m.Do.OnServer() })
-	if found.Invariant == Progress {
-		return c.Lease && !onServer && held || c.Reentrant && slices.ContainsFunc(p, nested)
+func (p *played) promises(invariant string) bool {
+	c, moves := p.Card, p.moves
+	onServer := slices.ContainsFunc(moves, func(m chaos.Move) bool { return m.Do.OnServer() })
+	if invariant == Progress {
+		return c.Lease && !onServer && p.held() || c.Reentrant && slices.ContainsFunc(moves, nested)
 	}
-	return c.Lease && !c.Unchecked && !onServer && !writesLate(p) && !p.Has(chaos.Slow, chaos.Holds, chaos.Loses)
+	return c.Lease && !c.Unchecked && !onServer && !writesLate(moves) && !moves.Has(chaos.Slow, chaos.Holds, chaos.Loses)
 }
 
 func nested(m chaos.Move) bool { return m.Nested }
 
 // knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
-// The claim is Protects if the card says that the strategy survives all that the plan has. held says that the lock, and no
-// backend, kept requests waiting.
-func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard api.Hazard, claim Claim) {
-	stalls, doubles := found.Invariant == Progress, found.Invariant == MutualExclusion
-	var candidates []api.Hazard
+// The claim is Protects if the card says that the strategy survives all that the plan has.
+func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim Claim) {
+	stalls, doubles := invariant == Progress, invariant == MutualExclusion
+	var candidates hazards
 	for _, v := range slices.Concat(chaos.Faults(), chaos.Written(), []chaos.Verb{chaos.Passes}) {
 		switch {
-		case !p.Has(v):
+		case !p.moves.Has(v):
 		case stalls:
 			candidates = append(candidates, explanationOf(v).stalling...)
 		case doubles:
@@ -168,26 +170,26 @@ func knownHazard(s Subject, p chaos.Plan, found Result, held bool) (hazard api.H
 			candidates = append(candidates, explanationOf(v).losing...)
 		}
 	}
-	if stalls && slices.ContainsFunc(p, nested) {
+	if stalls && slices.ContainsFunc(p.moves, nested) {
 		candidates = append(candidates, "nesting")
 	}
-	if !stalls && !s.Card.Safe {
+	if !stalls && !p.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
-	if !stalls && !doubles && p.Has(chaos.Passes) && writesLate(p) { // a lease that ends by any fault
+	if !stalls && !doubles && p.moves.Has(chaos.Passes) && writesLate(p.moves) { // a lease that ends by any fault
 		candidates = append(candidates, late()...)
 	}
-	if s.Card.Locker && !s.Card.Unchecked && !writesLate(p) {
+	if p.Card.Locker && !p.Card.Unchecked && !writesLate(p.moves) {
 		candidates = slices.DeleteFunc(candidates, func(hazard api.Hazard) bool { return slices.Contains(late(), hazard) })
 	}
 	// A fence protects from every lost update, and lets no waiter go on.
-	fenced := s.Fenced && !stalls
-	promised := doubles || fenced || promises(s.Card, p, found, held)
+	fenced := p.Fenced && !stalls
+	promised := doubles || fenced || p.promises(invariant)
 	for _, claim := range []Claim{Breaks, Silent, Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)
 			switch {
-			case !ok || !e.AppliesTo(s.Card) || e.Claim(s.Card, fenced) != claim:
+			case !ok || !e.AppliesTo(p.Card) || e.Claim(p.Card, fenced) != claim:
 			case promised && claim == Silent: // whatever the card says
 				return hazard, Protects
 			default:

@@ -178,15 +178,18 @@ func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 }
 
 // event returns a step of a request by hand, for a picture.
-func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
-	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: s, At: at}
+func (p *played) event(h *byHand, s api.Step, at time.Duration) history.Event {
+	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: p.Card.ID, Key: p.key(), Step: s, At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
-func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+func (p *played) acts() (acts []check.LockOp, events []history.Event) {
+	if p.primitive.latch > 0 {
+		return p.latchActs()
+	}
 	released := map[string]time.Duration{}
-	for _, h := range r.hands {
+	for _, h := range p.hands {
 		act := h.act
 		switch {
 		case act.Act == check.Leave && h.failed != nil:
@@ -195,24 +198,24 @@ func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 		case act.Act == check.Leave:
 			released[act.Owner] = act.Return
 			acts = append(acts, act)
-			events = append(events, r.event(h, api.Released, act.Return))
+			events = append(events, p.event(h, api.Released, act.Return))
 		case h.failed == nil:
 			acts = append(acts, act)
-			events = append(events, r.event(h, api.Asked, act.Call), r.event(h, api.Granted, act.Return))
+			events = append(events, p.event(h, api.Asked, act.Call), p.event(h, api.Granted, act.Return))
 		}
 	}
-	for _, h := range r.hands {
+	for _, h := range p.hands {
 		if !h.holds() {
 			continue
 		}
-		own, until := rec, check.Open
+		own, until := p.rec, check.Open
 		if at, ok := released[h.act.Owner]; ok {
 			until = at
 		}
 		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
-		if r.subject.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
+		if p.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
 			own.Lease = 0
 		}
 		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
@@ -223,22 +226,11 @@ func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 	return acts, events
 }
 
-// findByHand judges a plan on a primitive.
-func (r *run) findByHand(rec *history.Recording, last history.Op) finding {
-	judged := r.acts
-	if r.subject.primitive.latch > 0 {
-		judged = r.latchActs
+// grantedInNoOrder finds a grant, or a latch that opened, although others held the permits.
+func grantedInNoOrder(p *played) *finding {
+	acts, _ := p.acts()
+	if got := (check.LockModel{Permits: p.primitive.permits}).Check(acts); got.Verdict == api.Broken {
+		return &finding{api.Broken, MutualExclusion, got.Why}
 	}
-	acts, events := judged(*rec)
-	rec.Events = events
-	got := check.LockModel{Permits: r.subject.primitive.permits}.Check(acts)
-	switch {
-	case got.Verdict == api.Broken:
-		return finding{api.Broken, MutualExclusion, got.Why}
-	case r.openedEarly(*rec):
-		return finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
-	case last.Outcome != history.OK:
-		return *stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
-	}
-	return finding{api.Safe, "", got.Why}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 // because another seed or a slower machine may find something else.
 func RandomPlans() Experiment {
 	return Experiment{
-		Hazard: Chaos, Fenced: true,
+		Hazard: Chaos, Fenced: true, promised: true,
 		Title:   api.Text{EN: "random plans of moves and faults", ZH: "随机的动作与故障"},
 		Shows:   api.Text{EN: "the moves that are left of the plan that failed", ZH: "失败的计划缩短后剩下的动作"},
 		Applies: func(c Card) bool { return !c.onTrial() },

@@ -208,7 +208,7 @@ func TestLatestWake(t *testing.T) {
 		3 * time.Second: {at("B", api.Released, 6), at("C", api.Granted, 9)},
 		0:               {at("C", api.Granted, 9), at("B", api.Released, 9)},
 	} {
-		if got := (&run{player: new(player)}).latestWake(history.Recording{Events: slices.Concat(first, last)}); got != want {
+		if got := (&played{rec: history.Recording{Events: slices.Concat(first, last)}}).latestWake(); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -268,14 +268,19 @@ func TestKnownHazard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hazard, claim := knownHazard(Subject{Card: lock}, p, tt.found, (&run{player: new(player)}).held(tt.found.Recording)); hazard != tt.hazard || claim != tt.claim {
+		run := &played{Subject: Subject{Card: lock}, moves: p, rec: tt.found.Recording, last: &history.Op{}}
+		if n := len(run.rec.Ops); n > 0 {
+			run.last = &run.rec.Ops[n-1]
+		}
+		if hazard, claim := run.knownHazard(tt.found.Invariant); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
 		}
+		run.Fenced = true
 		want := tt.claim                        // a fence does not help a waiter
 		if tt.found.Invariant == Conservation { // no hazard explains it
 			want = Protects
 		}
-		if _, claim := knownHazard(Subject{Card: lock, Fenced: true}, p, tt.found, (&run{player: new(player)}).held(tt.found.Recording)); claim != want {
+		if _, claim := run.knownHazard(tt.found.Invariant); claim != want {
 			t.Errorf("%s, fenced: %q", tt.plan, claim)
 		}
 	}

@@ -147,7 +147,7 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 	if s.Card.Stock != "" && result.Verdict == api.Safe {
 		r.reconcileRow(ctx, s, &result)
 	}
-	r.unlessMissed(&result)
+	result.judgeUnless(r.missed)
 	return result
 }
 

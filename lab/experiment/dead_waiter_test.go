@@ -22,9 +22,9 @@ func TestBehindTheDead(t *testing.T) {
 		{"the holder sold first", time.Second, history.OK, api.Safe},
 	} {
 		const start = time.Minute
-		p := &participant{events: []history.Event{
+		p := &played{rec: history.Recording{Events: []history.Event{
 			{At: start, Owner: "A", Step: "granted"}, {At: start + test.next, Owner: "B", Step: "granted"},
-		}}
+		}}}
 		p.stopped, p.ops[holder].Outcome, p.ops[contender].Outcome = "A", test.holds, history.OK
 		got := api.Safe
 		if found := behindTheDead(p); found != nil {

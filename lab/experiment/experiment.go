@@ -42,8 +42,10 @@ type Experiment struct {
 
 	// silences means that the fault may keep the lock's program from answering.
 	silences bool
-	// judge checks the rule of this hazard alone. It returns nil if the strategy kept the rule.
-	judge func(p *participant) *finding
+	// rule is that of this hazard alone; it may be nil.
+	rule rule
+	// promised judges what the lock promises, in place of the harm to the row: see rules. At the end, one more client buys.
+	promised bool
 	// stale says why an update was lost although no request acquired the lock too early.
 	stale api.Text
 	// lapse says what happened if another request acquired the lock before the holder wrote.

@@ -47,7 +47,7 @@ func nesting() Experiment {
 		Plans: []string{"A sells nested for 0.5 leases, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the holder acquires its lock again", ZH: "持锁者再次加锁"},
 		Shows: api.Text{EN: "a holder that waits for itself", ZH: "自己等待自己"},
-		judge: mustSell(waited, holder),
+		rule:  mustSell(waited, holder),
 	}
 }
 
@@ -62,7 +62,7 @@ func overrun() Experiment {
 		Title: api.Text{EN: "work longer than the lease", ZH: "工作时间比租期长"},
 		Shows: api.Text{EN: "the lease expires while the holder works", ZH: "持锁者还在工作，租期已到"},
 		lapse: api.Text{EN: "The holder's lease expired during its work, and it wrote anyway.", ZH: "工作期间租期已过，持锁者仍然写入。"},
-		judge: mustSell(expired, holder),
+		rule:  mustSell(expired, holder),
 	}
 }
 
@@ -78,7 +78,7 @@ func crash() Experiment {
 		},
 		Title: api.Text{EN: "the holder's process is killed", ZH: "持锁者的进程被杀死"},
 		Shows: api.Text{EN: "how long the others wait for the lock of a dead holder", ZH: "其他请求要等多久才能拿到锁"},
-		judge: freedInTime(api.Textf(
+		rule: freedInTime(api.Textf(
 			"No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)),
 	}
 }
@@ -91,17 +91,17 @@ func hostDeath() Experiment {
 		Plans: []string{"A sells at granted, A loses power, B sells, B ends"},
 		Title: api.Text{EN: "the holder's machine loses its power, or its network", ZH: "持锁者的主机掉电或断网"},
 		Shows: api.Text{EN: "its connections stay open at the servers; is a lock of a connection freed?", ZH: "它的连接在服务器上仍然打开，属于连接的锁会释放吗？"},
-		judge: freedInTime(api.Textf(
+		rule: freedInTime(api.Textf(
 			"The holder's machine died, and its connections stayed open: no request acquired the lock within %v.",
 			"持锁者的机器掉电，它的连接仍然打开：%v 内没有请求拿到锁。", grantBound)),
 	}
 }
 
 // freedInTime returns a judge of a dead holder's lock, which the contender must get.
-func freedInTime(late api.Text) func(*participant) *finding {
-	return func(p *participant) *finding {
+func freedInTime(late api.Text) rule {
+	return func(p *played) *finding {
 		if p.stopped == "" { // it had sold before, and died with nothing to lose
-			return neverStopped()
+			return neverStopped(p)
 		}
 		return mustSellInTime(stalled(late))(p)
 	}
@@ -159,12 +159,12 @@ func foreignUnlock() Experiment {
 		Plans: []string{"A is restarted, B is restarted, A sells at written, A freezes, B sells at read, B stops, A thaws, A resumes, A ends, C sells for 0.5 s, C ends, B resumes"},
 		Title: api.Text{EN: "a late release", ZH: "迟到的释放"},
 		Shows: api.Text{EN: "the release of a lock that another request holds by then", ZH: "释放了已属于别人的锁"},
-		judge: freedForeignLock,
+		rule:  freedForeignLock,
 	}
 }
 
 // freedForeignLock finds a third request that acquired the lock while the contender held it.
-func freedForeignLock(p *participant) *finding {
+func freedForeignLock(p *played) *finding {
 	if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
 		return &finding{api.Broken, MutualExclusion, api.Text{
 			EN: "A third request acquired the lock while the contender held it.",
@@ -274,13 +274,13 @@ func failover() Experiment {
 		Plans: []string{"replication stops, A sells at writing, writing behind stops, C sells try, C ends, redis fails over, B sells briefly, B ends, A resumes"},
 		Title: api.Text{EN: "the Redis master dies before it has replicated the lock", ZH: "主节点在复制锁之前宕机"},
 		Shows: keyIsLost(),
-		judge: mustRise,
+		rule:  mustRise,
 	}
 }
 
 // mustRise finds that the fences of the new master are below those of the row. No request can sell until they have
 // risen above it.
-func mustRise(p *participant) *finding {
+func mustRise(p *played) *finding {
 	if !p.Fenced || p.ops[contender].Reason != string(api.Fenced) {
 		return nil
 	}
@@ -307,7 +307,7 @@ func minorityLoss() Experiment {
 			ZH: "5 个 Redis 宕机 2 个，3 个 ZooKeeper 与 3 个 etcd 的领导者宕机",
 		},
 		Shows: api.Text{EN: "sales continue", ZH: "业务照常进行"},
-		judge: mustSell(rejected, holder, contender),
+		rule:  mustSell(rejected, holder, contender),
 	}
 }
 
@@ -349,11 +349,11 @@ func deadlock() Experiment {
 			EN: "both wait: MySQL rolls one of them back (error 1213), locks outside it wait until a time-out",
 			ZH: "互相等待：MySQL 回滚其中一个（错误 1213），数据库之外的锁一直等到超时",
 		},
-		judge: waitForEachOther,
+		rule: waitForEachOther,
 	}
 }
 
-func waitForEachOther(p *participant) *finding {
+func waitForEachOther(p *played) *finding {
 	switch n := p.ops[holder].Retries + p.ops[contender].Retries; {
 	case !p.Card.SeveralLocks && n > 0:
 		return &finding{api.Wasteful, "", api.Textf(
@@ -377,16 +377,16 @@ func deadWaiter() Experiment {
 		Plans: []string{"A sells at read, C sells for 30 s, B sells for 17 s, C dies, 2 leases pass, A resumes, B ends"},
 		Title: api.Text{EN: "a waiter in the middle of the queue is killed", ZH: "队列中间的一个等待者宕机"},
 		Shows: api.Text{EN: "the waiter behind it enters beside the holder, or waits for ever", ZH: "排在后面的请求与持锁者同时进入临界区，或者一直等下去"},
-		judge: behindTheDead,
+		rule:  behindTheDead,
 	}
 }
 
 // behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
 // waiter died. A holder that notices this writes nothing, so no update is lost.
-func behindTheDead(p *participant) *finding {
-	granted := slices.IndexFunc(p.events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == api.Granted })
+func behindTheDead(p *played) *finding {
+	granted := slices.IndexFunc(p.rec.Events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == api.Granted })
 	if granted >= 0 && p.ops[holder].Outcome != history.OK {
-		if next := nextGrant(p.events, p.stopped, p.events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
+		if next := nextGrant(p.rec.Events, p.stopped, p.rec.Events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
 			return &finding{api.Broken, MutualExclusion, api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
 				"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000)}
 		}
@@ -405,7 +405,7 @@ func waiterReset() Experiment {
 		Plans: []string{"A sells at read, B sells for 23 s, 0.3 leases pass, B disconnects, A resumes, B ends"},
 		Title: api.Text{EN: "the connections of a waiter end while it waits", ZH: "等待者的连接在等待期间断开"},
 		Shows: api.Text{EN: "a waiter that does not subscribe again sleeps through the release", ZH: "没有重新订阅的等待者错过锁的释放"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			late := p.ops[contender].Return - p.ops[holder].Return
 			if late < 0 || p.ops[contender].Outcome == history.OK && late < p.patience() {
 				return nil // also if it has returned an error
@@ -417,7 +417,7 @@ func waiterReset() Experiment {
 }
 
 // patience is the longest time from a release to the grant to a waiter.
-func (p *participant) patience() time.Duration {
+func (p *played) patience() time.Duration {
 	return grantBound + time.Duration(p.Card.PollMS)*time.Millisecond
 }
 
@@ -430,11 +430,11 @@ func waiterSession() Experiment {
 		Plans: []string{"A sells at read, C sells for 30 s working 0.5 leases, C loses its session, B sells working 0.5 leases, A resumes, B ends, C ends"},
 		Title: api.Text{EN: "the session of a waiter expires", ZH: "等待者的会话过期"},
 		Shows: api.Text{EN: "does it wait in vain, or acquire the lock beside the next waiter?", ZH: "它白白等待，还是与下一个等待者同时拿到锁？"},
-		judge: judgeWaiter,
+		rule:  judgeWaiter,
 	}
 }
 
-func judgeWaiter(p *participant) *finding {
+func judgeWaiter(p *played) *finding {
 	waiter := p.ops[observer]
 	noticed := p.ops[contender].Call // the end of the time in which the waiter can notice its loss
 	if waiter.Outcome != history.OK && waiter.Return > noticed {
@@ -456,7 +456,7 @@ func clientClocks() Experiment {
 		Plans: []string{"B runs ahead, A sells at read, B sells for 1 s, B ends, A resumes, A ends, B sells, B ends, A sells, A ends"},
 		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
 		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early, and such a fence falls", ZH: "按客户端时钟计算到期的锁提前到期，这样的栅栏号会变小"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			if p.ops[contender].Reason != string(api.Unavailable) {
 				return nil
 			}
@@ -475,7 +475,7 @@ func crashBetween() Experiment {
 		Plans: []string{"for each n from 2, A sells at asked, A holds n, A resumes at granted, A dies, B sells, B ends"},
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
 				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
 		},
@@ -496,7 +496,7 @@ func lateAcquire() Experiment {
 			EN: "an acquisition that looks first, and takes the lock in another command, takes the lock of another request",
 			ZH: "先查看、再用另一条命令加锁，会夺走别人的锁",
 		},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			if p.ops[contender].Reason != string(api.Lost) {
 				return nil
 			}
@@ -523,7 +523,7 @@ func lateRelease() Experiment {
 			EN: "a release that compares and deletes in two commands frees the lock of another request",
 			ZH: "分两条命令比较和删除，会解除别人的锁",
 		},
-		judge: freedForeignLock,
+		rule: freedForeignLock,
 	}
 }
 
@@ -535,7 +535,7 @@ func lostReply() Experiment {
 		Plans: []string{"for each n, C sells, C ends, A sells for 1 s at asked, A loses n, A resumes, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
 		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			waited := p.ops[contender].Waited
 			if p.ops[contender].Outcome == history.OK && waited < Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
 				return nil
@@ -555,7 +555,7 @@ func releaseReply() Experiment {
 		Plans: []string{"for each n, A sells at written, A renews, A loses n, A resumes, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the answer to a command of the release is lost", ZH: "释放锁的一条命令已执行，应答却丢失"},
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
 				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
 		},
@@ -587,7 +587,7 @@ func missedRelease() Experiment {
 		Plans: []string{"for each n, A sells at read, B holds n, B sells for 23 s, A resumes, A ends, 0.17 leases pass, B delivers, B ends"},
 		Title: api.Text{EN: "the lock is released between two commands of a waiter", ZH: "锁在等待者的两条命令之间被释放"},
 		Shows: api.Text{EN: "a waiter that subscribes after its look at the lock sleeps through the release", ZH: "先查看锁、之后才订阅的等待者错过锁的释放"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			late := p.ops[contender].Return - p.ops[holder].Return
 			if late < p.patience() {
 				return nil
@@ -616,7 +616,7 @@ func renewalReply() Experiment {
 			EN: "The holder stopped its renewals after the lost answer, and wrote after the end of its lease.",
 			ZH: "应答丢失之后持锁者不再续期，租期结束后仍然写入。",
 		},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			if f := mustSell(gaveUp, holder)(p); f != nil {
 				return f
 			}

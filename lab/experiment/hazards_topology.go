@@ -58,7 +58,7 @@ func failoverCluster() Experiment {
 func engineFailover(topology rig.Topology) Experiment {
 	return Experiment{
 		Group: topologies, Shows: keyIsLost(), ClaimedAs: "failover",
-		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease, judge: mustBeReached,
+		Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease, rule: mustBeReached,
 		Plans: inEachOrder(12, func(int64) string {
 			return "replication stops, A reads, B reads, A sells at %s, redis fails over, B sells for 10 s%s, %s"
 		}),
@@ -66,7 +66,7 @@ func engineFailover(topology rig.Topology) Experiment {
 }
 
 // mustBeReached finds nothing about a lock on trial that did not find the new master: an error kept the contender out.
-func mustBeReached(p *participant) *finding {
+func mustBeReached(p *played) *finding {
 	if !p.Card.onTrial() || p.ops[contender].Reason != history.Unavailable {
 		return nil
 	}
@@ -81,7 +81,7 @@ func mustBeReached(p *participant) *finding {
 func splitBrain() Experiment {
 	return Experiment{
 		Hazard: "split-brain", Group: split, ClaimedAs: "failover", Applies: onTopology, Fenced: true,
-		Lab: engineLab(rig.RedisSentinel, 0, engineLease), lease: engineLease, judge: mustBeReached,
+		Lab: engineLab(rig.RedisSentinel, 0, engineLease), lease: engineLease, rule: mustBeReached,
 		Plans: inEachOrder(24, func(seed int64) string {
 			return by(seed>>2, "A", "B") + " stays with the old master, A sells at %s, B sells for 10 s%s, %s, A ends, B ends"
 		}),
@@ -101,7 +101,7 @@ func minReplicas() Experiment {
 		Plans: atEachStep("B stays with the old master, A sells at %s, B sells try, B ends, A resumes, A ends", "writing", "read", "granted"),
 		Title: api.Text{EN: "as split-brain, with min-replicas-to-write 1", ZH: "脑裂，min-replicas-to-write 为 1"},
 		Shows: api.Text{EN: "the old master rejects the contender", ZH: "旧主节点拒绝竞争者"},
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			if p.ops[contender].Outcome == history.OK {
 				return &finding{api.Broken, MutualExclusion, api.Text{
 					EN: "The old master has granted the lock without a replica.",
@@ -134,7 +134,7 @@ func splitRenewal() Experiment {
 		Plans: atEachStep("A sells at %s, A stays with the old master, B sells, B ends, A resumes, A ends", "read", "granted"),
 		Title: api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
 		Shows: api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
-		judge: mustSell(stalled(api.Text{
+		rule: mustSell(stalled(api.Text{
 			EN: "The contender did not get the lock on the new master.",
 			ZH: "竞争者在新主节点上没有拿到锁。",
 		}), contender),
@@ -155,7 +155,7 @@ func splitRenewalMin() Experiment {
 func keepLock(topology rig.Topology) Experiment {
 	return Experiment{
 		Group: topologies, Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
-		judge: func(p *participant) *finding {
+		rule: func(p *played) *finding {
 			for _, part := range []int{contender, observer} {
 				if p.ops[part].Outcome == history.OK {
 					return &finding{api.Broken, MutualExclusion, api.Text{
@@ -216,7 +216,7 @@ func resharding() Experiment {
 // contender, the contender tries again after the holder's sale, which its node may lack.
 func galera() Experiment {
 	return Experiment{
-		Hazard: "galera", Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(rig.Galera), judge: excludesNobody,
+		Hazard: "galera", Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(rig.Galera), rule: excludesNobody,
 		Plans: []string{"A sells at writing, B sells for 2 s, B ends, A resumes, A ends, B sells again, B ends"},
 		Title: api.Text{EN: "two nodes of a Galera cluster", ZH: "Galera 集群的两个节点"},
 		Shows: api.Text{
@@ -229,7 +229,7 @@ func galera() Experiment {
 // twoMasters delays the replication between two masters until the last sale has ended.
 func twoMasters() Experiment {
 	return Experiment{
-		Hazard: "two-masters", Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(rig.TwoMasters), judge: excludesNobody,
+		Hazard: "two-masters", Group: stockElsewhere, Applies: trustsMySQL, Lab: labOf(rig.TwoMasters), rule: excludesNobody,
 		Plans: []string{"A sells at writing, replication stops, B sells for 2 s, B ends, A resumes, A ends, B sells again, B ends"},
 		Title: api.Text{EN: "two masters, and a lag between them", ZH: "两个主节点，之间有延迟"},
 		Shows: api.Text{EN: "each node sells what the other node has sold", ZH: "每个节点都卖掉对方已卖的"},
@@ -262,8 +262,8 @@ func trustsMySQL(c Card) bool {
 }
 
 // excludesNobody finds an owner that lost its row lock before the commit.
-func excludesNobody(p *participant) *finding {
-	if grantedAnew(p.events) == 0 {
+func excludesNobody(p *played) *finding {
+	if grantedAnew(p.rec.Events) == 0 {
 		return nil
 	}
 	return &finding{api.Wasteful, "", api.Text{

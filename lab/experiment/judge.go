@@ -2,9 +2,6 @@ package experiment
 
 import (
 	"context"
-	"hash/fnv"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,132 +11,128 @@ import (
 	"oversell/lab/measure"
 )
 
-// pieces is the stock of each product of a hazard.
-const pieces = 10
-
-// These are the roles of the requests. drawReplicas chooses the replica of each role.
-const (
-	holder = iota
-	contender
-	observer
-	successor // after the holder's sale
-	roles
-)
-
-// participant is one strategy in a run.
-type participant struct {
-	Subject
-	stopped string // the owner of the holder's request
-	stops   bool   // the holder is to stop
-	events  []history.Event
-	nth     int               // of a plan for each n
-	command string            // the name of the command that was held back, or whose answer was lost
-	all     []history.Op      // in the order of the clients
-	ops     [roles]history.Op // the first ones of each role
-}
-
+// finding says that a run did not hold, or that it shows nothing.
 type finding struct {
 	verdict   api.Verdict
 	invariant string
 	why       api.Text
 }
 
-// with returns a round of the same experiment for these subjects.
-func (r *round) with(subjects ...Subject) *round {
-	return &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: subjects}
-}
-
-// drawReplicas draws by seed and hazard only, so a new experiment does not change other draws.
-func (r *round) drawReplicas() {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(r.Hazard))
-	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
-	if r.twoNodes {
-		// Replicas 1 and 3 write to node A, replica 2 writes to node B.
-		r.on = [roles]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
-	} else {
-		copy(r.on[:], random.Perm(len(r.bed.Rig.Addresses().Replicas)))
-	}
-	r.on[successor] = r.on[contender]
-	r.subjects = slices.Clone(r.subjects)
-	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
-}
-
-func isClosed(ended <-chan struct{}) bool {
-	select {
-	case <-ended:
-		return true
-	default:
-		return false
-	}
-}
-
-func (r *round) result(ctx context.Context, p *participant) Result {
-	result := r.safe(p.Subject, pieces, p.all)
-	result.Recording.Events = slices.DeleteFunc(result.Recording.Events, func(e history.Event) bool { return e.At < r.began })
-	result.NextGrantMS = nextGrant(result.Recording.Events, p.stopped, r.injectedAt)
-	countOn := r.on[contender]
-	if r.twoNodes {
-		countOn = r.on[holder]
-	}
-	stock, err := r.count(ctx, countOn, p.Subject, &result)
-	if err != nil {
-		result.Verdict, result.Why = api.Inconclusive, failure(err)
-		return result
-	}
-	p.events = result.Recording.Events
-	found := r.find(p, stock, result.Recording)
-	result.Verdict, result.Invariant = found.verdict, found.invariant
-	result.Why = api.Joined(result.Counts(), found.why, p.answers())
-	r.unlessMissed(&result)
-	return result
-}
-
-// unlessMissed takes the verdict back if no fault has landed: such a run shows nothing about the hazard.
-func (r *round) unlessMissed(result *Result) {
-	if r.missed != nil {
-		result.Verdict, result.Invariant = api.Inconclusive, ""
-		result.Why = api.Textf("The fault did not land: %v.", "故障没有生效：%v。", r.missed)
-	}
-}
-
-func (r *round) find(p *participant, stock check.Conservation, rec history.Recording) finding {
-	if stock.Verdict == api.Broken {
-		return finding{api.Broken, Conservation, r.cause(p, rec.Events)}
-	}
-	if exclusion := check.Exclusion(rec); p.Card.Locker && !p.Fenced && exclusion.Verdict == api.Broken {
-		return finding{api.Broken, MutualExclusion, exclusion.Why}
-	}
-	if fences := check.Fences(rec); fences.Verdict == api.Broken {
-		return finding{api.Broken, FenceMonotonicity, fences.Why}
-	}
-	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
-		return *neverStopped()
-	}
-	if r.judge != nil {
-		if found := r.judge(p); found != nil {
-			return *found
-		}
-	}
-	if next := p.ops[contender]; p.Card.onTrial() && next.Backend == p.Card.ID && !r.silences { // such as a program that starts slowly
-		return finding{api.Inconclusive, "", api.Text{
-			EN: "The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
-			ZH: "锁的程序没有回答竞争者，所以看不出是不是锁挡住了它。",
-		}}
-	}
-	return finding{api.Safe, "", api.Text{}}
-}
-
-func neverStopped() *finding {
-	return &finding{api.Inconclusive, "", api.Text{EN: "The holder never reached its step.", ZH: "持锁者没有到达它的步骤。"}}
-}
+// rule judges what was recorded of one strategy. It returns nil if it finds nothing.
+type rule func(*played) *finding
 
 // stalled is the finding that the lock was not granted in time.
 func stalled(why api.Text) *finding { return &finding{api.Stalled, Progress, why} }
 
-// mustSell returns a judge. The judge returns f if the request of one of these roles did not sell.
-func mustSell(f *finding, parts ...int) func(*participant) *finding {
-	return func(p *participant) *finding {
+func inconclusive(en, zh string) *finding {
+	return &finding{api.Inconclusive, "", api.Text{EN: en, ZH: zh}}
+}
+
+// judge judges what was recorded of a strategy. The first rule that finds something decides.
+func (r *round) judge(ctx context.Context, p *played) Result {
+	result := r.safe(p.Subject, p.rec)
+	if p.primitive == nil {
+		var err error
+		if p.stock, err = r.count(ctx, r.countOn, p.Subject, &result); err != nil {
+			result.Verdict, result.Why = api.Inconclusive, failure(err)
+			return result
+		}
+		result.Why = result.Counts()
+	}
+	for _, find := range r.rules(p) {
+		if f := find(p); f != nil {
+			result.Verdict, result.Invariant, result.Why = f.verdict, f.invariant, api.Joined(result.Why, f.why)
+			break
+		}
+	}
+	if !r.promised {
+		result.NextGrantMS = nextGrant(p.rec.Events, p.stopped, p.struck)
+		result.Why = api.Joined(result.Why, p.answers())
+	}
+	result.Recording = p.rec
+	return result
+}
+
+// rules returns the rules in their order. A hazard breaks locks on purpose, so what counts is the harm to the row, and its
+// own rule. A plan that was drawn, or made up by a user, asks for what the lock promises: a lease that ended explains a lost
+// update, but not two holders within it.
+func (r *round) rules(p *played) []rule {
+	switch {
+	case p.primitive != nil:
+		return []rule{grantedInNoOrder, openedEarly, noneAfterwards}
+	case r.promised:
+		all := []rule{grantedTwice, r.lostUpdate, toldSoldOut}
+		if p.Fenced { // else the row takes no fence
+			all = append(all, fenceFell)
+		}
+		all = append(all, soldInNoOrder, failedByItself, overtook, wokenLate, waitedAtTry, idled, noneAfterwards)
+		if r.Hazard == Made { // of many random plans, one need not strike
+			all = append(all, notStruck)
+		}
+		return all
+	}
+	all := []rule{notStruck, r.lostUpdate, wroteBeside, fenceFell, neverStopped}
+	if r.rule != nil {
+		all = append(all, r.rule)
+	}
+	if !r.silences {
+		all = append(all, programSilent)
+	}
+	return all
+}
+
+// notStruck finds that no fault of the plan has landed.
+func notStruck(p *played) *finding {
+	if p.missed == nil {
+		return nil
+	}
+	return &finding{api.Inconclusive, "", api.Textf("The fault did not land: %v.", "故障没有生效：%v。", p.missed)}
+}
+
+func (r *round) lostUpdate(p *played) *finding {
+	switch {
+	case p.stock.Verdict != api.Broken:
+		return nil
+	case r.promised: // the requests may have other roles
+		return &finding{api.Broken, Conservation, api.Text{}}
+	}
+	return &finding{api.Broken, Conservation, r.cause(p)}
+}
+
+// wroteBeside finds a holder that wrote after another one had the lock.
+func wroteBeside(p *played) *finding {
+	if got := check.Exclusion(p.rec); p.Card.Locker && !p.Fenced && got.Verdict == api.Broken {
+		return &finding{api.Broken, MutualExclusion, got.Why}
+	}
+	return nil
+}
+
+func fenceFell(p *played) *finding {
+	if got := check.Fences(p.rec); got.Verdict == api.Broken {
+		return &finding{api.Broken, FenceMonotonicity, got.Why}
+	}
+	return nil
+}
+
+func neverStopped(p *played) *finding {
+	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
+		return inconclusive("The holder never reached its step.", "持锁者没有到达它的步骤。")
+	}
+	return nil
+}
+
+// programSilent finds a program on trial that did not answer the contender, such as one that starts slowly.
+func programSilent(p *played) *finding {
+	if next := p.ops[contender]; p.Card.onTrial() && next.Backend == p.Card.ID {
+		return inconclusive("The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
+			"锁的程序没有回答竞争者，所以看不出是不是锁挡住了它。")
+	}
+	return nil
+}
+
+// mustSell returns a rule, which returns f if the request of one of these roles did not sell.
+func mustSell(f *finding, parts ...int) rule {
+	return func(p *played) *finding {
 		for _, part := range parts {
 			if p.ops[part].Outcome != history.OK {
 				return f
@@ -149,10 +142,10 @@ func mustSell(f *finding, parts ...int) func(*participant) *finding {
 	}
 }
 
-// mustSellInTime returns a judge as mustSell does, for a contender that waits for grantBound. A grant at the end of its
+// mustSellInTime returns a rule as mustSell does, for a contender that waits for grantBound. A grant at the end of its
 // wait is a last try: nothing woke it.
-func mustSellInTime(f *finding) func(*participant) *finding {
-	return func(p *participant) *finding {
+func mustSellInTime(f *finding) rule {
+	return func(p *played) *finding {
 		if p.ops[contender].Waited >= grantBound {
 			return f
 		}
@@ -171,10 +164,10 @@ func nextGrant(events []history.Event, holder string, since time.Duration) float
 }
 
 // cause says why an update was lost, as far as the steps of holder and contender show it.
-func (r *round) cause(p *participant, events []history.Event) api.Text {
+func (r *round) cause(p *played) api.Text {
 	const never = time.Duration(1<<63 - 1)
 	at := func(ofHolder bool, step api.Step) time.Duration {
-		for _, e := range events {
+		for _, e := range p.rec.Events {
 			if e.Step == step && (e.Owner == p.stopped) == ofHolder {
 				return e.At
 			}
@@ -199,7 +192,7 @@ func (r *round) cause(p *participant, events []history.Event) api.Text {
 }
 
 // answers names the answers of holder and contender that are no sale.
-func (p *participant) answers() (all api.Text) {
+func (p *played) answers() (all api.Text) {
 	for part, name := range []api.Text{holder: {EN: "The holder", ZH: "持锁者"}, contender: {EN: "The contender", ZH: "竞争者"}} {
 		op := p.ops[part]
 		if op.Outcome == history.OK {

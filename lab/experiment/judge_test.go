@@ -28,8 +28,8 @@ func TestCause(t *testing.T) {
 		{"no lock", false, unlocked, "Both requests read the stock before the other had written it."},
 		{"no late write", true, lock[:5], ""},
 	} {
-		p := &participant{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: "h"}
-		got := (&round{Experiment: pause()}).cause(p, test.events)
+		p := &played{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: "h", rec: history.Recording{Events: test.events}}
+		got := (&round{Experiment: pause()}).cause(p)
 		if got.EN != test.want || (got.ZH == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
@@ -38,7 +38,7 @@ func TestCause(t *testing.T) {
 
 // TestAnswers checks that only answers that are no sale are named, in both languages.
 func TestAnswers(t *testing.T) {
-	p := &participant{ops: [roles]history.Op{
+	p := &played{ops: [roles]history.Op{
 		holder:    {Outcome: history.Unknown, Reason: history.Broken, Detail: "dial tcp 127.0.0.1:1"},
 		contender: {Outcome: history.Refused, Reason: history.NotAcquired, Detail: "lock stock:1 not acquired within 5s"},
 	}}

@@ -98,7 +98,7 @@ func (r *round) measureTwice(ctx context.Context, s Subject, stock int) (result 
 			break
 		}
 	}
-	result = r.safe(s, stock, all)
+	result = r.safe(s, r.recording(s, stock, all))
 	conservation, err := r.count(ctx, 0, s, &result)
 	if err != nil {
 		return result, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,63 +19,43 @@ import (
 	"oversell/lab/rig"
 )
 
-// play carries out the plan of a hazard, or the one of its plans that the seed chooses, for one group of strategies after
-// the other: those that one fault can serve.
-func (r *round) play(ctx context.Context) (results []Result, err error) {
-	onRow, others := divide(r.subjects, func(s Subject) bool { return r.OnRow != "" && s.Card.lockService() == "mysql" })
-	for text, subjects := range map[string][]Subject{r.OnRow: onRow, by(r.seed, r.Plans...): others} {
-		plan, err := chaos.Parse(text)
-		if err != nil && len(subjects) > 0 {
-			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
-		}
-		some, err := r.with(subjects...).inGroups(ctx, plan, (*round).playOnce)
-		results = append(results, some...)
-		if err != nil {
-			return results, err
-		}
+// planFor returns the plan of the hazard for a strategy; of several, the seed chooses one.
+func (e Experiment) planFor(c Card, seed int64) string {
+	if e.OnRow != "" && c.lockService() == "mysql" {
+		return e.OnRow
 	}
-	return results, nil
+	return by(seed, e.Plans...)
 }
 
-// oncePlayed carries out a plan once, on the strategies of a round that one fault can serve. The number is that of a plan for
-// each n, otherwise 0.
-type oncePlayed func(r *round, ctx context.Context, plan chaos.Plan, nth int) ([]Result, *player, error)
-
-// inGroups carries out a plan on one group of strategies after the other: once, or for each n.
-func (r *round) inGroups(ctx context.Context, plan chaos.Plan, once oncePlayed) (results []Result, err error) {
-	groups := map[string][]Subject{}
+// play carries out the plan of a hazard for one group of strategies after the other: those that one fault can serve.
+func (r *round) play(ctx context.Context) (results []Result, err error) {
+	groups, plans := map[string][]Subject{}, map[string]chaos.Plan{}
 	for _, s := range r.subjects {
+		text := r.planFor(s.Card, r.seed)
+		plan, err := chaos.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("hazard %s: %w", r.Hazard, err)
+		}
 		group := together(plan, s)
 		if r.bed.Rig.Config().RedisTopology == rig.RedisCluster { // the keys of two strategies may be on two masters
 			group = s.Name()
 		}
-		groups[group] = append(groups[group], s)
+		name := strings.TrimSpace(text + " " + group)
+		groups[name], plans[name] = append(groups[name], s), plan
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		var some []Result
-		var err error
-		if group := r.with(groups[name]...); plan[0].Do == chaos.Each {
-			some, err = group.forEach(ctx, plan, once)
+		if group, plan := r.with(groups[name]...), plans[name]; plan[0].Do == chaos.Each {
+			some, err = group.forEach(ctx, plan)
 		} else {
-			some, _, err = once(group, ctx, plan, 0)
+			some, _, err = group.playOnce(ctx, plan, 0)
 		}
 		results = append(results, some...)
 		if err != nil {
-			return results, fmt.Errorf("%s: %w", strings.TrimSpace("plan "+name), err)
+			return results, fmt.Errorf("plan %s: %w", name, err)
 		}
 	}
 	return results, nil
-}
-
-func divide(all []Subject, so func(Subject) bool) (these, others []Subject) {
-	for _, s := range all {
-		if so(s) {
-			these = append(these, s)
-		} else {
-			others = append(others, s)
-		}
-	}
-	return these, others
 }
 
 // together names the group of a strategy: one fault of the plan can serve all strategies of a group, and harms none that it
@@ -101,12 +83,23 @@ func together(plan chaos.Plan, s Subject) string {
 	return strings.Join(group, " ")
 }
 
-// playOnce carries out a plan once, on strategies that one fault can serve.
+// playOnce carries out a plan once, and judges each strategy. The number is that of a plan for each n, otherwise 0.
 func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
-	database := r.bed.Rig.Config().Database
-	r.twoNodes = database == rig.Galera || database == rig.TwoMasters
-	r.drawReplicas()
-	if plan.Has(chaos.Deletes) {
+	all, p, err := r.carryOut(ctx, plan, nth)
+	for _, one := range all {
+		result := r.judge(ctx, one)
+		if r.promised {
+			result = r.name(one, result).explained(one)
+		}
+		results = append(results, result)
+	}
+	return results, p, errors.Join(err, ctx.Err())
+}
+
+// carryOut carries out a plan once, on strategies that one fault can serve, and returns what was recorded of each.
+func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*played, p *player, err error) {
+	r.assign()
+	if plan.Has(chaos.Deletes) && !r.promised {
 		if err := clearLockTables(ctx, r); err != nil {
 			return nil, nil, err
 		}
@@ -115,27 +108,62 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 		return nil, nil, err
 	}
 	p.nth = nth
+	if plan.Has(chaos.FailsOver) && !plan.Has(chaos.Lags) {
+		if p.lagging, err = r.bed.cutReplication(); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := errors.Join(p.play(ctx, plan), p.finish(context.WithoutCancel(ctx))); err != nil {
 		return nil, p, err
 	}
-	r.began, r.spans, r.injectedAt, r.missed = p.began, p.spans, p.struckAt, p.missed(plan)
 	for _, run := range p.runs {
-		of := run.participant(plan)
-		if of.nth = nth; nth > 0 && p.onCommand() != nil && !r.bed.idle {
-			of.command = p.onCommand().fault.Command()
+		if r.promised {
+			if err := run.buyLast(ctx); err != nil {
+				return nil, p, err
+			}
 		}
-		if r.injectedAt == 0 { // no fault: from the contender's request
-			r.injectedAt = of.ops[contender].Call
-		}
-		results = append(results, r.result(ctx, of))
+		all = append(all, run.played(plan))
 	}
-	return results, p, ctx.Err()
+	return all, p, nil
 }
+
+// assign gives each role a replica: in a hazard by its seed, and otherwise in the order of the clients. It draws by seed and
+// hazard only, so a new experiment does not change other draws.
+func (r *round) assign() {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(r.Hazard))
+	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
+	r.subjects = slices.Clone(r.subjects)
+	switch database := r.bed.Rig.Config().Database; {
+	case r.promised:
+		r.on = [roles]int{holder: 0, contender: 1, observer: 2}
+		return
+	case database == rig.Galera || database == rig.TwoMasters:
+		// Replicas 1 and 3 write to node A, replica 2 writes to node B. The stock is read at node A.
+		r.on = [roles]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
+		r.countOn = r.on[holder]
+	default:
+		copy(r.on[:], random.Perm(len(r.bed.Rig.Addresses().Replicas)))
+		r.countOn = r.on[contender]
+	}
+	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
+}
+
+// pieces is the stock of each product: few for a hazard, whose figures are read.
+func (r *round) pieces() int {
+	if r.promised {
+		return plenty
+	}
+	return few
+}
+
+// few is the stock of each product of a hazard.
+const few = 10
 
 // begin returns a player of the hazard, whose strategies have their products.
 func (r *round) begin(ctx context.Context) (p *player, err error) {
 	for i := range r.subjects {
-		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], pieces); err != nil {
+		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], r.pieces()); err != nil {
 			return nil, err
 		}
 	}
@@ -143,6 +171,9 @@ func (r *round) begin(ctx context.Context) (p *player, err error) {
 		return nil, err
 	}
 	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
+	if p.pieces = r.pieces(); r.promised {
+		return p, nil
+	}
 	p.stepOf = func(c Card, step api.Step) api.Step {
 		return c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, step))
 	}
@@ -155,13 +186,13 @@ const mostCommands = 8
 // forEach carries out a plan on one strategy for each command of its lock, until a run fails, or the lock sends no more. It
 // returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
 // are: nothing else on its replica runs then.
-func (r *round) forEach(ctx context.Context, plan chaos.Plan, once oncePlayed) ([]Result, error) {
-	last := r.safe(r.subjects[0], 0, nil)
+func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) {
+	last := r.safe(r.subjects[0], history.Recording{Start: r.bed.rec.start})
 	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
-		results, p, err := once(r.with(r.subjects...), ctx, plan[1:].With(nth), nth)
+		results, p, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
 		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
 			return []Result{last}, fmt.Errorf("command %d: %w", nth, err)
 		}
@@ -185,6 +216,9 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan, once oncePlayed) (
 	}
 	if refused && last.Verdict == api.Inconclusive {
 		last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
+	}
+	if r.promised { // its run had one n
+		last.Plan = plan.String()
 	}
 	return []Result{last}, ctx.Err()
 }
@@ -217,40 +251,11 @@ func (p *player) missed(plan chaos.Plan) (err error) {
 	return err
 }
 
-// participant returns the requests of a run by their roles. A is the holder. The contender is B, or else D.
-func (r *run) participant(plan chaos.Plan) *participant {
-	p := &participant{Subject: r.subject, stops: plan[slices.IndexFunc(plan, func(m chaos.Move) bool { return m.Client == 0 && m.Do == chaos.Sells })].At != ""}
-	for _, b := range r.clients {
-		r.collect(b)
-	}
-	p.all = slices.Clone(r.ops)
-	slices.SortStableFunc(p.all, func(a, b history.Op) int { return a.Client - b.Client })
-	roles, taken := [chaos.Clients]int{holder, contender, observer, contender}, map[int]bool{}
-	for _, op := range p.all {
-		part := roles[op.Client-1]
-		if taken[part] {
-			part = successor
-		}
-		if !taken[part] {
-			p.ops[part], taken[part] = op, true
-		}
-	}
-	if a := r.clients[0]; a.halted || !p.stops {
-		p.stopped = a.first
-		for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
-			if p.stopped == "" && e.Replica == name(a.on) {
-				p.stopped = e.Owner
-			}
-		}
-	}
-	return p
-}
-
 // reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
 func (r *run) reads(ctx context.Context, b *buyer) error {
 	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
 	if err := eventually(ctx, "an answer", func() bool {
-		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(pieces + 1)}})
+		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(r.pieces + 1)}})
 		return op.Reason == history.SoldOut
 	}); err != nil {
 		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", r.subject.Name(), op.Reason, history.SoldOut, err)
@@ -280,45 +285,48 @@ func MadeUp(plan chaos.Plan) Experiment {
 	text := api.Verbatim(plan.String())
 	return Experiment{
 		Hazard: Made, Title: text, Shows: api.Text{EN: "does the stock agree with the sales, and does the next client get the lock?", ZH: "库存与销售一致吗？下一个客户端能拿到锁吗？"},
-		Plans: []string{plan.String()}, Applies: always,
-		perform: func(ctx context.Context, r *round) (results []Result, err error) {
-			results, err = r.inGroups(ctx, plan, (*round).make)
-			for i := range results {
-				if plan[0].Do == chaos.Each { // the run had one n
-					results[i].Plan = plan.String()
-				}
-			}
-			return results, err
-		},
+		Plans: []string{plan.String()}, Applies: always, promised: true,
 	}
 }
 
-// make carries out a plan that a user has made up once. The results say which hazard it is, and which moves were impossible.
-func (r *round) make(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
-	for i := range r.subjects {
-		if r.subjects[i].product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
-			return nil, nil, err
-		}
+// explained says which hazard a plan is that a user has made up, and which of its moves were impossible.
+func (d Drawn) explained(p *played) Result {
+	if d.Verdict.Failed() {
+		d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
 	}
-	all, p, err := r.bed.playOn(ctx, plan, nth, r.subjects...)
-	for i, d := range all {
-		d.Seed = r.seed
-		if d.Verdict.Failed() {
-			d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
-		}
-		if len(d.Skipped) > 0 {
-			d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
-		}
-		for _, b := range p.runs[i].clients {
-			if b.at != "" {
-				d.Why = api.Joined(d.Why, api.Textf("%s never stopped at %q.", "%s 没有停在 %q。", chaos.Name(b.client), b.at))
-			}
-		}
-		if missed := p.missed(plan); missed != nil && d.Verdict == api.Safe {
-			d.Verdict, d.Why = api.Inconclusive, api.Joined(api.Textf("The fault did not land: %v.", "故障没有生效：%v。", missed), d.Why)
-		}
-		d.Hazard = Made
-		results = append(results, d.Result)
+	if len(d.Skipped) > 0 {
+		d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
 	}
-	return results, p, err
+	for _, client := range slices.Sorted(maps.Keys(p.never)) {
+		d.Why = api.Joined(d.Why, api.Textf("%s never stopped at %q.", "%s 没有停在 %q。", client, p.never[client]))
+	}
+	return d.Result
+}
+
+// name returns what a plan has shown, with the hazard that it is, if it failed.
+func (r *round) name(p *played, result Result) Drawn {
+	result.Plan, result.Claim = p.moves.String(), Protects
+	d := Drawn{Result: result, Moves: p.moves, Skipped: p.skipped, Coverage: p.coverage}
+	if d.Verdict.Failed() {
+		d.Named, d.Claim = p.knownHazard(result.Invariant)
+	}
+	return d
+}
+
+// CarryOut carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
+// those that were possible.
+func (bed *Testbed) CarryOut(ctx context.Context, s Subject, plan chaos.Plan, seed int64) (d Drawn, err error) {
+	r := &round{Experiment: RandomPlans(), bed: bed, seed: seed, subjects: []Subject{s}}
+	bed.rec.forget()
+	lost := bed.rec.lostEvents()
+	all, _, err := r.carryOut(ctx, plan, 0)
+	if err != nil {
+		return d, err
+	}
+	result := r.judge(ctx, all[0])
+	if s.primitive == nil {
+		result = result.withLostEvents(bed.rec.lostEvents() - lost)
+	}
+	result.MySQL = bed.mysql
+	return r.name(all[0], result), nil
 }

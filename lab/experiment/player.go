@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ type player struct {
 	spans    []history.Span
 	coverage chaos.Coverage
 	lagging  *rig.Link                     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	pieces   int                           // the stock of each product
 	nth      int                           // the number n of a plan for each n; otherwise 0
 	places   places                        // in queues, before the request that loses its session
 	masters  *fault.Masters                // of a topology
@@ -54,9 +54,10 @@ type run struct {
 	seen    map[string]bool // owners of requests that have begun
 	delayed map[string]bool // owners of requests that were stopped before their grant
 	ops     []history.Op
-	done    chaos.Plan // the moves that were possible
-	skipped chaos.Plan // the others
-	hands   []*byHand  // of a primitive
+	last    *history.Op // of one more client, when all faults had ended
+	done    chaos.Plan  // the moves that were possible
+	skipped chaos.Plan  // the others
+	hands   []*byHand   // of a primitive
 }
 
 // buyer is a client, whose requests go to one replica.
@@ -93,14 +94,6 @@ func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
 		p.runs = append(p.runs, r)
 	}
 	return p
-}
-
-// inOrderOfClients has each client on the replica with its number.
-func inOrderOfClients() (on [chaos.Clients]int) {
-	for i := range on {
-		on[i] = chaos.Replica(i)
-	}
-	return on
 }
 
 // play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
@@ -339,23 +332,25 @@ func (r *run) awaitAnswers() {
 }
 
 // buyLast lets one more client buy, when all faults have ended.
-func (r *run) buyLast(ctx context.Context) (last history.Op, err error) {
+func (r *run) buyLast(ctx context.Context) (err error) {
+	r.last = &history.Op{}
 	switch r.subject.begins() {
 	case chaos.Awaits:
-		last.Outcome, err = r.openLatch(ctx)
+		r.last.Outcome, err = r.openLatch(ctx)
 		r.awaitAnswers()
-		return last, err
+		return err
 	case chaos.Locks:
-		return r.lastByHand(ctx)
+		*r.last, err = r.lastByHand(ctx)
+		return err
 	}
 	for began := time.Now(); ; {
-		last = r.bed.buy(ctx, 1, r.subject, url.Values{"wait": {grantBound.String()}})
+		last := r.bed.buy(ctx, 1, r.subject, wait(grantBound))
 		last.Client = chaos.Clients + 1
-		r.ops = append(r.ops, last)
+		r.ops, r.last = append(r.ops, last), &last
 		// A connection that a fault has broken may fail once more. Then nothing was sold.
 		again := last.Reason == string(api.Unavailable) && time.Since(began) < grantBound
 		if !again || sleep(ctx, 100*time.Millisecond) != nil {
-			return last, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

@@ -24,6 +24,15 @@ const (
 
 func (b *buyer) running() bool { return b.ended != nil && !isClosed(b.ended) }
 
+func isClosed(ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // sell lets a client begin a sale, and waits until the request has settled.
 func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 	r.collect(b)

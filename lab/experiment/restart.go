@@ -77,13 +77,13 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 	results := make([]Result, len(groups))
 	for i, s := range groups {
 		results[i] = r.afterRestart(ctx, s)
-		r.missed = nil
+		var missed error
 		for _, f := range r.faults {
 			if service(f.Target) == s.Card.lockService() {
-				r.missed = errors.Join(r.missed, f.Landed(ctx))
+				missed = errors.Join(missed, f.Landed(ctx))
 			}
 		}
-		r.unlessMissed(&results[i])
+		results[i].judgeUnless(missed)
 	}
 	return results, ctx.Err()
 }
@@ -133,7 +133,7 @@ func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
 }
 
 func (r *round) afterRestart(ctx context.Context, s *clients) Result {
-	result := r.safe(s.Subject, plenty, s.ops)
+	result := r.safe(s.Subject, r.recording(s.Subject, plenty, s.ops))
 	stock, err := r.count(ctx, 0, s.Subject, &result)
 	if err != nil {
 		result.Verdict, result.Why = api.Inconclusive, failure(err)

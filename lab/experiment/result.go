@@ -60,6 +60,13 @@ type Result struct {
 	Recording history.Recording `json:"Recording,omitzero"`
 }
 
+// judgeUnless takes the verdict back if no fault has landed: such a run shows nothing about the hazard.
+func (r *Result) judgeUnless(missed error) {
+	if f := notStruck(&played{missed: missed}); f != nil {
+		r.Verdict, r.Invariant, r.Why = f.verdict, f.invariant, f.why
+	}
+}
+
 // failure returns the text of an error, which is the same in both languages.
 func failure(err error) api.Text {
 	return api.Textf("The experiment failed: %v.", "实验出错：%v。", err)
@@ -108,11 +115,7 @@ func (r Result) Planned(c Card) Result {
 	if r.Plan != "" || len(e.Plans) == 0 {
 		return r
 	}
-	text := by(r.Seed, e.Plans...)
-	if e.OnRow != "" && c.lockService() == "mysql" {
-		text = e.OnRow
-	}
-	plan, _ := chaos.Parse(text) // a test reads all plans
+	plan, _ := chaos.Parse(e.planFor(c, r.Seed)) // a test reads all plans
 	for i, m := range plan {
 		if m.Client == 0 && m.Do == chaos.Sells && m.At != "" {
 			plan[i].At = c.stepFor(e.Hazard, c.stepFor(e.ClaimedAs, m.At))

@@ -228,14 +228,17 @@ type round struct {
 	subjects []Subject
 	seed     int64
 
-	on         [roles]int     // the replica of each role
-	twoNodes   bool           // the holder writes to node A of a pair of databases, and the contender to B
-	span       history.Span   // the fault of a load
-	spans      []history.Span // of a plan
-	began      time.Duration  // on the recording's clock: results leave out earlier events
-	injectedAt time.Duration  // on the same clock
-	faults     []fault.Fault  // that were injected, and must have landed
-	missed     error          // why a fault has not landed
+	on         [roles]int    // the replica of each role
+	countOn    int           // the replica at which the remaining stock is read
+	span       history.Span  // the fault of a load
+	injectedAt time.Duration // of a load, on the recording's clock
+	faults     []fault.Fault // of a load, which must have landed
+	missed     error         // why none of them has
+}
+
+// with returns a round of the same experiment for these subjects.
+func (r *round) with(subjects ...Subject) *round {
+	return &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: subjects}
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.
@@ -256,19 +259,23 @@ func (r *round) each(ctx context.Context, pieces int, f func(Subject) (Result, e
 	return results, ctx.Err()
 }
 
-func (r *round) safe(s Subject, pieces int, ops []history.Op) Result {
-	result := Result{
-		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: api.Safe,
-		Recording: s.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}),
+// safe returns the result of a run in which nothing is found.
+func (r *round) safe(s Subject, rec history.Recording) Result {
+	if rec = s.Card.Leased(rec); r.lease > 0 && rec.Lease == Lease {
+		rec.Lease = r.lease
 	}
-	if r.lease > 0 && result.Recording.Lease == Lease {
-		result.Recording.Lease = r.lease
+	return Result{
+		Hazard: r.Hazard, Strategy: s.Card.ID, Fenced: s.Fenced, Seed: r.seed, Claim: r.Claim(s.Card, s.Fenced), Verdict: api.Safe, Recording: rec,
 	}
-	result.Recording.Spans = r.spans
+}
+
+// recording returns that of a strategy under a load.
+func (r *round) recording(s Subject, pieces int, ops []history.Op) history.Recording {
+	rec := history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}
 	if r.span.What != "" {
-		result.Recording.Spans = []history.Span{r.span}
+		rec.Spans = []history.Span{r.span}
 	}
-	return result
+	return rec
 }
 
 // count sets Sold and Taken of result. It reads the remaining stock on the replica through.

@@ -107,7 +107,7 @@ func (bed *Testbed) awaitLocks(ctx context.Context, but string) (err error) {
 	for n := range bed.Rig.Addresses().Replicas {
 		late := eventually(ctx, name(n)+" clears the locks of a product", func() bool {
 			if name(n) != but {
-				_, err = bed.addProduct(ctx, n, pieces)
+				_, err = bed.addProduct(ctx, n, few)
 			}
 			return err == nil
 		})

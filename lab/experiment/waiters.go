@@ -87,7 +87,7 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 			if err == nil && samples == quietSamples && !q.quiet && r.Claim(s.Card, false) == Silent {
 				return Result{}, errNotMeasurable // polling has the verdict
 			}
-			result := r.safe(s, 0, nil)
+			result := r.safe(s, r.recording(s, 0, nil))
 			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // such as a lock that is not granted
 				result.Verdict, result.Why = api.Inconclusive, failure(err)
 				return result, nil

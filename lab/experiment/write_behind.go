@@ -35,7 +35,7 @@ func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err erro
 	if err != nil {
 		return nil, fmt.Errorf("write-behind: %w", err)
 	}
-	r.drawReplicas()
+	r.assign()
 	p, err := r.begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("add the products: %w", err)
@@ -44,9 +44,9 @@ func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err erro
 	if err := p.play(ctx, plan); err != nil {
 		return nil, errors.Join(err, p.behind(uncancelled), p.finish(uncancelled))
 	}
-	var sold []*participant
+	var sold []*played
 	for _, run := range p.runs {
-		sold = append(sold, run.participant(plan))
+		sold = append(sold, run.played(plan))
 	}
 	before, err := r.rows(ctx, sold)
 	if err := errors.Join(err, p.behind(uncancelled)); err != nil {
@@ -58,15 +58,14 @@ func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err erro
 	if err := errors.Join(err, p.finish(uncancelled)); err != nil {
 		return nil, err
 	}
-	r.spans = p.spans
 	for i, one := range sold {
 		results = append(results, r.reconciliation(ctx, one, before[i], after[i], took[i]))
 	}
 	return results, ctx.Err()
 }
 
-// rows returns the participants' stock in MySQL, read over a direct connection.
-func (r *round) rows(ctx context.Context, sold []*participant) ([]int, error) {
+// rows returns the playeds' stock in MySQL, read over a direct connection.
+func (r *round) rows(ctx context.Context, sold []*played) ([]int, error) {
 	counts := make([]int, len(sold))
 	return counts, backend.WithMySQL(r.bed.Rig.Addresses().MySQL, func(db *sql.DB) error {
 		for i, p := range sold {
@@ -80,7 +79,7 @@ func (r *round) rows(ctx context.Context, sold []*participant) ([]int, error) {
 
 // awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside
 // MySQL. 0 means that the row never became equal.
-func (r *round) awaitReconciled(ctx context.Context, sold []*participant) []time.Duration {
+func (r *round) awaitReconciled(ctx context.Context, sold []*played) []time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, grantBound)
 	defer cancel()
 	took := make([]time.Duration, len(sold))
@@ -97,11 +96,11 @@ func (r *round) awaitReconciled(ctx context.Context, sold []*participant) []time
 }
 
 // reconciliation judges MySQL's row: all sold pieces must be taken from the row in the end.
-func (r *round) reconciliation(ctx context.Context, p *participant, before, after int, took time.Duration) Result {
-	result := r.safe(p.Subject, 0, p.all)
-	count, err := r.bed.replica(r.on[contender]).Count(ctx, p.Card.ID, p.product)
-	row := check.Stock(p.all, pieces, after)
-	result.Sold, result.Taken = row.Sold, pieces-after
+func (r *round) reconciliation(ctx context.Context, p *played, before, after int, took time.Duration) Result {
+	result := r.safe(p.Subject, p.rec)
+	count, err := r.bed.replica(r.countOn).Count(ctx, p.Card.ID, p.product)
+	row := check.Stock(p.rec.Ops, few, after)
+	result.Sold, result.Taken = row.Sold, few-after
 	left := p.ops[contender].Remaining
 	seen := api.Textf("After the holder was killed, %s had %d left and the row %d: %d were sold, and not yet taken from the row.",
 		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，还没有从数据行扣减。", p.Card.Stock, left, before, before-left)
