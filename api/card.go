@@ -63,11 +63,8 @@ type Card struct {
 	Setting Text `json:"setting,omitzero"`
 	// Tutorial lists the results that the tutorial's author measured with this strategy.
 	Tutorial []Figure `json:"tutorial"`
-}
-
-// BrokenBy reports whether the card says that the hazard breaks the strategy.
-func (c Card) BrokenBy(h Hazard) bool {
-	return slices.ContainsFunc(c.Breaks, func(b Break) bool { return b.Hazard == h })
+	// Code has the source files. Only GET /strategies/:id returns it.
+	Code []File `json:"code,omitempty"`
 }
 
 // Primitive describes a synchronization primitive other than a lock, such as a semaphore.

@@ -104,11 +104,7 @@ func (f *breakFlags) check(cmd *cobra.Command, args []string) error {
 	if _, err := cardsOf(f.plan.Strategies); err != nil {
 		return err
 	}
-	var cards []experiment.Card
-	for _, card := range catalog.Cards() {
-		cards = append(cards, experiment.Card{Card: card})
-	}
-	return f.plan.Validate(cards)
+	return f.plan.Validate(catalog.Cards())
 }
 
 // parse reads the plan of the user. It needs to know the strategies: an example is better than a guess.

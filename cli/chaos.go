@@ -98,7 +98,7 @@ func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
 			if err != nil {
 				return err
 			}
-			subject.Card.Card = cards[0]
+			subject.Card = cards[0]
 		}
 		if f.fenced && !subject.Card.Fenced {
 			return fmt.Errorf("%s has no fencing token: leave out --fenced", id)

@@ -195,7 +195,7 @@ func (n nameList) checkCommand(c course.Command) error {
 func applies(hazard string, strategies []string) error {
 	for _, e := range experiment.All() {
 		for _, card := range catalog.Cards() {
-			if string(e.Hazard) == hazard && slices.Contains(strategies, card.ID) && !e.AppliesTo(experiment.Card{Card: card}) {
+			if string(e.Hazard) == hazard && slices.Contains(strategies, card.ID) && !e.AppliesTo(card) {
 				return fmt.Errorf("the hazard %s does not apply to %s", hazard, card.ID)
 			}
 		}

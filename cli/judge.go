@@ -115,7 +115,7 @@ func (f *judgeFlags) check(cmd *cobra.Command, args []string) (err error) {
 
 // campaign returns the random plans for the lock, without its fence and with it.
 func (f *judgeFlags) campaign() *chaosFlags {
-	c, card := &f.chaos, experiment.Card{Card: f.judge.Lock.Hello.Card()}
+	c, card := &f.chaos, f.judge.Lock.Hello.Card()
 	c.campaign.Seed, c.campaign.Adapter = f.judge.Seed, f.judge.Lock.Command
 	c.files, c.command, c.quiet = f.files, f.judge.Command, f.quiet
 	c.campaign.Subjects = []experiment.Subject{{Card: card}}

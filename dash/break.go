@@ -184,11 +184,7 @@ func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan
 			return p, badRequest("Choose one or more strategies for the plan.", "请为计划选择至少一个策略。")
 		}
 	}
-	var cards []experiment.Card
-	for _, c := range known {
-		cards = append(cards, c.Card)
-	}
-	if err := p.Validate(cards); err != nil {
+	if err := p.Validate(known); err != nil {
 		return p, badRequest("%v", "没有这种故障、步骤或策略，或者这种故障影响不到所选的策略（选了栅栏号时，策略必须有栅栏号）：%v", err)
 	}
 	return p, nil

@@ -56,7 +56,7 @@ type resultView struct {
 	Able      bool // this machine can run the experiment
 	AppliesTo bool // the hazard applies if the strategy is named
 	Applies   bool // the hazard applies, with or without the fence
-	Claim     experiment.Claim
+	Claim     api.Claim
 	Running   bool
 	Starting  bool            // the lab of the experiment starts, or stops
 	Run       *storedResult   // nil before the first run
@@ -108,7 +108,7 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 	found := find(f.Words, all, cards)
 	m.Unmatched = f.Words != "" && len(found) == 0
 	all = choose(all, func(e experiment.Experiment) bool { return found[string(e.Hazard)] }, func(e experiment.Experiment) bool { return f.All || e.Basic || e.Hazard == experiment.Made })
-	cards = choose(cards, func(c card) bool { return found[c.ID] }, func(c card) bool { return f.All || c.Core })
+	cards = choose(cards, func(c api.Card) bool { return found[c.ID] }, func(c api.Card) bool { return f.All || c.Core })
 	m.Hazards = all
 	for _, g := range groupsOf(cards) {
 		m.Families = append(m.Families, matrixFamily{g.Title, b.rows(g.Cards, all, f.All || len(found) > 0)})
@@ -118,7 +118,7 @@ func (b *breaks) matrix(f matrixFilter) matrixView {
 }
 
 // rows returns the rows of the cards, also those with a fencing token if fenced is true.
-func (b *breaks) rows(cards []card, hazards []experiment.Experiment, fenced bool) (rows []matrixRow) {
+func (b *breaks) rows(cards []api.Card, hazards []experiment.Experiment, fenced bool) (rows []matrixRow) {
 	for _, c := range cards {
 		for _, f := range []bool{false, true} {
 			if f && (!fenced || !c.Fenced) {
@@ -144,7 +144,7 @@ func choose[T any](items []T, match, shown func(T) bool) []T {
 
 // find returns the ids of the hazards and strategies that contain one of the words. It looks into the
 // titles only for a word that no id contains: the titles of many hazards mention redis.
-func find(words string, hazards []experiment.Experiment, cards []card) map[string]bool {
+func find(words string, hazards []experiment.Experiment, cards []api.Card) map[string]bool {
 	titles, found := map[string]api.Text{}, map[string]bool{}
 	for _, e := range hazards {
 		titles[string(e.Hazard)] = e.Title
@@ -212,9 +212,9 @@ func (b *breaks) column(hazards ...api.Hazard) []hub.Part {
 }
 
 // view returns what the page shows about one result. The hub's mutex must be locked.
-func (b *breaks) view(c card, e experiment.Experiment, fenced bool) resultView {
+func (b *breaks) view(c api.Card, e experiment.Experiment, fenced bool) resultView {
 	q := resultKey{e.Hazard, c.ID, fenced}
-	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c.Card), Claim: e.Claim(c.Card, fenced), Run: b.runs[q]}
+	p := resultView{resultKey: q, Able: b.s.Binary != "", AppliesTo: e.AppliesTo(c), Claim: e.Claim(c, fenced), Run: b.runs[q]}
 	p.Applies = p.AppliesTo && (!fenced || e.Fenced) && b.s.Service == nil || p.Run != nil
 	p.Running = b.now.Running && b.now.Hazard == e.Hazard && p.Applies && b.now.includes(q)
 	p.Starting = b.now.Starting

@@ -17,7 +17,7 @@ func TestBreaksKeepTheNewest(t *testing.T) {
 	before := b.count
 	run := func(strategy string, v api.Verdict, steps int) {
 		b.keep(experiment.Result{
-			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: experiment.Breaks,
+			Hazard: "pause", Strategy: strategy, Verdict: v, Claim: api.Breaks,
 			Recording: history.Recording{Events: make([]history.Event, steps)},
 		})
 		b.makeRoom()

@@ -11,21 +11,11 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/experiment"
 )
-
-// card is the card (the description) of a strategy. Only catalogue.one sets Code.
-type card struct {
-	experiment.Card
-	Code []api.File `json:"code"`
-}
-
-// Preselected reports whether the page Run selects the strategy at first.
-func (c card) Preselected() bool { return slices.Contains([]string{"none", "mutex", "redis"}, c.ID) }
 
 type group struct {
 	Title api.Text
-	Cards []card
+	Cards []api.Card
 }
 
 // catalogue reads all cards from the service once, because the cards of a service never change.
@@ -33,7 +23,7 @@ type catalogue struct {
 	nginx api.Client // a request through nginx succeeds if any replica answers
 
 	mu    sync.Mutex
-	cards []card
+	cards []api.Card
 }
 
 // get reads what the service has at a path. It returns the error missing if there is nothing.
@@ -50,7 +40,7 @@ func (l *catalogue) get(ctx context.Context, path string, answer any, missing er
 	return nil
 }
 
-func (l *catalogue) known() []card {
+func (l *catalogue) known() []api.Card {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cards
@@ -58,7 +48,7 @@ func (l *catalogue) known() []card {
 
 // all returns the cards of all strategies. It does not lock the mutex during its request. Otherwise
 // a page would also wait for the time-outs of other pages' requests.
-func (l *catalogue) all(ctx context.Context) ([]card, error) {
+func (l *catalogue) all(ctx context.Context) ([]api.Card, error) {
 	cards := l.known()
 	if cards != nil {
 		return cards, nil
@@ -72,8 +62,8 @@ func (l *catalogue) all(ctx context.Context) ([]card, error) {
 	return cards, nil
 }
 
-func findCard(cards []card, id string, status int) (c card, err error) {
-	i := slices.IndexFunc(cards, func(c card) bool { return c.ID == id })
+func findCard(cards []api.Card, id string, status int) (c api.Card, err error) {
+	i := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == id })
 	if i < 0 {
 		return c, noStrategy(status, id)
 	}
@@ -84,12 +74,12 @@ func noStrategy(status int, id string) error {
 	return reject(status, "Strategy %q does not exist.", "没有策略 %q。", id)
 }
 
-func (l *catalogue) one(ctx context.Context, id string) (c card, err error) {
+func (l *catalogue) one(ctx context.Context, id string) (c api.Card, err error) {
 	err = l.get(ctx, "/strategies/"+url.PathEscape(id), &c, noStrategy(http.StatusNotFound, id))
 	return c, err
 }
 
-func groupsOf(all []card) (groups []group) {
+func groupsOf(all []api.Card) (groups []group) {
 	titles := map[string]api.Text{
 		"local": {EN: "One process (the long tutorial, 1.1 to 1.5)", ZH: "单进程（长教程 1.1 到 1.5）"}, "mysql": {EN: "MySQL (1.6 and 2)", ZH: "MySQL（1.6 和 2）"},
 		"redis": {EN: "Redis (3)", ZH: "Redis（3）"}, "zookeeper": {EN: "ZooKeeper (4)", ZH: "ZooKeeper（4）"}, "etcd": {EN: "etcd (not in the tutorial)", ZH: "etcd（教程之外）"},

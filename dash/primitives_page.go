@@ -96,7 +96,7 @@ func newPrimitivesPage(s *Server) *primitivesPage {
 		data := struct {
 			Primitives []primitive
 			NoStreams  bool
-			Cards      []card
+			Cards      []api.Card
 		}{primitives(), len(s.Lab.Replicas) == 0, cards}
 		return view{Page: "course", Topic: "primitives", Title: bilingual("Primitives", "同步原语"), Data: data}, nil
 	})

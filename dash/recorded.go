@@ -139,7 +139,7 @@ func (s *Server) files(code []api.File) (shown []api.File, others []string) {
 }
 
 // showRecorded shows the recorded verdicts like results of this lab.
-func (b *breaks) showRecorded(cards []card) {
+func (b *breaks) showRecorded(cards []api.Card) {
 	for q, s := range b.recorded {
 		if _, err := findCard(cards, q.Strategy, 0); err == nil { // not removed since
 			b.runs[q] = &storedResult{Result: b.recordedRun(resultView{resultKey: q, Recorded: &s})}
@@ -157,7 +157,7 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 		return experiment.Result{Hazard: p.Hazard, Strategy: p.Strategy, Fenced: p.Fenced, Claim: p.Recorded.Claim, Verdict: p.Recorded.Verdict, Why: p.Recorded.Why}
 	}
 	if c, err := findCard(b.s.catalogue.known(), p.Strategy, 0); err == nil {
-		run.Recording = c.Leased(run.Recording)
+		run.Recording = experiment.Leased(c, run.Recording)
 	}
 	return run
 }
@@ -180,7 +180,7 @@ func (b *breaks) hazardPage(r *http.Request) (v view, err error) {
 	if !known {
 		return v, reject(http.StatusNotFound, "Hazard %q does not exist.", "没有故障 %q。", r.PathValue("hazard"))
 	}
-	p := hazardView{Experiment: e, Plan: matrix.PlanOf(experiment.Result{Hazard: e.Hazard, Strategy: "redis"}.Planned(experiment.Card{}), language(r))}
+	p := hazardView{Experiment: e, Plan: matrix.PlanOf(experiment.Result{Hazard: e.Hazard, Strategy: "redis"}.Planned(api.Card{}), language(r))}
 	b.s.hub.Do(func() {
 		for _, row := range b.rows(b.s.catalogue.known(), []experiment.Experiment{e}, true) {
 			if x := row.Results[0]; x.Run != nil {

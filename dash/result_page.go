@@ -14,7 +14,7 @@ import (
 // resultPage asks whether the strategy survives the hazard. After the answer, it shows a run.
 type resultPage struct {
 	resultView
-	Card       card
+	Card       api.Card
 	Experiment experiment.Experiment
 	Answer     string      // survives, breaks or show; empty before the answer
 	Why        api.Text    // the card's reason why the hazard breaks the strategy
@@ -83,7 +83,7 @@ func (b *breaks) resultOf(ctx context.Context, q resultKey) (x resultPage, err e
 	})
 	// With one named strategy, the experiment can also use this strategy's fencing token.
 	x.Applies = x.AppliesTo && (!q.Fenced || c.Fenced)
-	if i := slices.IndexFunc(cards, func(c card) bool { return c.Core && e.Claim(c.Card, false) == experiment.Protects }); i >= 0 {
+	if i := slices.IndexFunc(cards, func(c api.Card) bool { return c.Core && e.Claim(c, false) == api.Protects }); i >= 0 {
 		x.Safer = cards[i].ID
 	}
 	return x, nil
@@ -94,7 +94,7 @@ func (b *breaks) planOf(p resultView, lang string) matrix.Plan {
 	r := b.shown(p)
 	r.Hazard, r.Strategy, r.Fenced, r.Plan = p.Hazard, p.Strategy, p.Fenced, cmp.Or(r.Plan, p.Plan)
 	c, _ := findCard(b.s.catalogue.known(), p.Strategy, 0) // without a card: the steps of the plan
-	return matrix.PlanOf(r.Planned(c.Card), lang)
+	return matrix.PlanOf(r.Planned(c), lang)
 }
 
 // shown returns the run of this lab, or else the recorded one.

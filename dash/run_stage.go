@@ -62,7 +62,7 @@ func (s *Server) system(strategy string) stage.Stage {
 		at.Replicas = append(at.Replicas, stage.Box{Name: fmt.Sprintf("replica-%d", i+1)})
 	}
 	if c, err := findCard(s.catalogue.known(), strategy, 0); err == nil {
-		at.Lock, at.Server = stage.PlaceOf(c.Card.Card), map[string]string{"redis": "Redis"}[c.Stock]
+		at.Lock, at.Server = stage.PlaceOf(c), map[string]string{"redis": "Redis"}[c.Stock]
 	}
 	return at
 }

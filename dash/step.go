@@ -124,7 +124,7 @@ func (p *steps) hint(context.Context, *http.Request) error {
 	return nil
 }
 
-func (p *steps) work(ctx context.Context, c card, solve bool, free func()) {
+func (p *steps) work(ctx context.Context, c api.Card, solve bool, free func()) {
 	presses, best := make(chan stepper.Client, 2), shortestOf(c.ID)
 	p.s.hub.Send("step", func() []hub.Message {
 		p.scene = scene{Number: p.scene.Number + 1, Card: c, Places: stepper.Places(c.Code), Open: true, Solving: solve, Row: stepper.Pieces, Shortest: best}

@@ -15,7 +15,7 @@ import (
 // scene is what the page shows about the open round, or about the last round.
 type scene struct {
 	Number   int // of the round
-	Card     card
+	Card     api.Card
 	Places   map[api.Step]stepper.Place // in the code, by the step
 	Open     bool
 	Solving  bool             // the program takes the steps of both clients

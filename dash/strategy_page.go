@@ -18,19 +18,19 @@ import (
 )
 
 type strategyView struct {
-	card
+	api.Card
 	Rows     []matrixRow // of the basic matrix: without and with the fencing token
 	Explored []api.Text  // a sentence for each search of all schedules
 	Others   []string    // files that run too, and that only the page Step shows; only in a site
 }
 
 // Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
-func (c card) Picture(lang string) template.HTML {
+func (x strategyView) Picture(lang string) template.HTML {
 	s := stage.Stage{
-		Lock: stage.PlaceOf(c.Card.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
+		Lock: stage.PlaceOf(x.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
 		Replicas: []stage.Box{{Name: "replica-1"}, {Name: "replica-2"}, {Name: "replica-3"}},
 	}
-	if c.Locker && c.Scope == api.ScopeShared {
+	if x.Locker && x.Scope == api.ScopeShared {
 		s.Holder, s.Queue = "A", []string{"B", "C"}
 		s.Replicas[0].State, s.Replicas[1].State, s.Replicas[2].State = stage.Holding, stage.Waiting, stage.Waiting
 	}
@@ -106,10 +106,10 @@ func (s *Server) strategyView(ctx context.Context, id string) (x strategyView, e
 	if err != nil {
 		return x, err
 	}
-	x = strategyView{card: c, Explored: explored(id)}
+	x = strategyView{Card: c, Explored: explored(id)}
 	x.Code, x.Others = s.files(c.Code)
 	basic := slices.DeleteFunc(experiment.All(), func(e experiment.Experiment) bool { return !e.Basic })
-	s.hub.Do(func() { x.Rows = s.breaks.rows([]card{c}, basic, true) })
+	s.hub.Do(func() { x.Rows = s.breaks.rows([]api.Card{c}, basic, true) })
 	return x, nil
 }
 

@@ -144,7 +144,7 @@ func TestHazards(t *testing.T) {
 			case !ok:
 				t.Errorf("the card of %s names the hazard %q, which no experiment injects; the hazards are %s",
 					c.ID, hazard, api.JoinHazards(experiment.Hazards(), ", "))
-			case !e.AppliesTo(experiment.Card{Card: c}):
+			case !e.AppliesTo(c):
 				t.Errorf("the card of %s claims something about %s, and that experiment does not run %s", c.ID, hazard, c.ID)
 			}
 		}
@@ -163,11 +163,11 @@ func TestSafe(t *testing.T) {
 
 // summary is an entry of docs/matrix.json: the results of a strategy under a hazard.
 type summary struct {
-	Claim        experiment.Claim `json:"claim"`
-	Runs         int              `json:"runs"`
-	Verdict      api.Verdict      `json:"verdict"`
-	Failed       int              `json:"failed"`
-	Inconclusive int              `json:"inconclusive"`
+	Claim        api.Claim   `json:"claim"`
+	Runs         int         `json:"runs"`
+	Verdict      api.Verdict `json:"verdict"`
+	Failed       int         `json:"failed"`
+	Inconclusive int         `json:"inconclusive"`
 }
 
 // TestProven checks that the runs recorded in docs/matrix.json confirm each claim of each card, and
@@ -195,24 +195,24 @@ func TestProven(t *testing.T) {
 		}
 		shown[experiment.Result{Strategy: r.Strategy, Fenced: r.Fenced}.Name()] = r.Summaries
 	}
-	check := func(c experiment.Card, fenced bool, hazard api.Hazard, claim experiment.Claim) {
+	check := func(c api.Card, fenced bool, hazard api.Hazard, claim api.Claim) {
 		s := shown[experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()][hazard]
-		if agreement := s.Claim.Agreement(s.Runs, s.Failed, s.Inconclusive); s.Runs == 0 || s.Claim != claim || agreement != experiment.Agrees {
+		if agreement := s.Claim.Agreement(s.Runs, s.Failed, s.Inconclusive); s.Runs == 0 || s.Claim != claim || agreement != api.Agrees {
 			t.Errorf("the card of %s has the claim %q about %s, and docs/matrix.json has %d runs with the claim %q, which %q: run make claims strategy=%s",
 				c.ID, claim, hazard, s.Runs, s.Claim, agreement, c.ID)
 		}
-		if claim == experiment.Breaks && !survived[hazard] {
+		if claim == api.Breaks && !survived[hazard] {
 			t.Errorf("docs/matrix.json has no strategy that survives %s", hazard)
 		}
 	}
 	for _, e := range experiment.All() {
 		for _, c := range catalog.Cards() {
-			card := experiment.Card{Card: c}
-			if claim := e.Claim(card, false); claim != experiment.Silent && e.AppliesTo(card) {
+			card := c
+			if claim := e.Claim(card, false); claim != api.Silent && e.AppliesTo(card) {
 				check(card, false, e.Hazard, claim)
 			}
 			if e.Fenced && c.Fenced && e.AppliesTo(card) {
-				check(card, true, e.Hazard, experiment.Protects)
+				check(card, true, e.Hazard, api.Protects)
 			}
 		}
 	}
@@ -237,8 +237,8 @@ func TestFalsified(t *testing.T) {
 	for _, e := range experiment.All() {
 		for _, c := range catalog.Cards() {
 			for _, fenced := range []bool{false, true} {
-				card := experiment.Card{Card: c}
-				if e.AppliesTo(card) && e.Claim(card, fenced) == experiment.Protects && (c.Fenced || !fenced) {
+				card := c
+				if e.AppliesTo(card) && e.Claim(card, fenced) == api.Protects && (c.Fenced || !fenced) {
 					claimed[string(e.Hazard)+"\t"+experiment.Result{Strategy: c.ID, Fenced: fenced}.Name()] = true
 				}
 			}

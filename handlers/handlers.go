@@ -205,17 +205,15 @@ func (s *Service) recovered(c *gin.Context) {
 	c.Next()
 }
 
-func (s *Service) getStrategy(c *gin.Context) (any, error) {
+func (s *Service) getStrategy(c *gin.Context) (answer any, err error) {
 	id := c.Param("id")
 	strategy, ok := s.byID[id]
 	if !ok {
 		return nil, refuse(http.StatusNotFound, api.BadRequest, "strategy %s does not exist; the strategies are %s", "没有策略 %s；策略有 %s", short(id), strings.Join(s.ids, ", "))
 	}
-	code, err := s.Source(strategy.Card())
-	return struct {
-		api.Card
-		Code []api.File `json:"code"`
-	}{strategy.Card(), code}, err
+	card := strategy.Card()
+	card.Code, err = s.Source(card)
+	return card, err
 }
 
 func (s *Service) getPrimitive(c *gin.Context) (answer any, err error) {

@@ -73,11 +73,11 @@ func (j *Judge) Select(hazards []api.Hazard) error {
 	if err := errors.Join(j.Lock.checkClaims(), KnownHazards(hazards)); err != nil {
 		return err
 	}
-	card := experiment.Card{Card: j.Lock.Hello.Card()}
+	card := j.Lock.Hello.Card()
 	applicable := experiment.HazardsOf(card)
 	if len(hazards) == 0 {
 		for _, e := range experiment.All() { // these labs take long
-			if e.Lab != nil && e.Applies(card) && card.Claim(e.Hazard) != experiment.Silent {
+			if e.Lab != nil && e.Applies(card) && card.Claim(e.Hazard) != api.Silent {
 				applicable = append(applicable, e.Hazard)
 			}
 		}
@@ -98,9 +98,9 @@ func (j *Judge) Select(hazards []api.Hazard) error {
 // Unapplied returns the claims of the hello whose hazards cannot reach this lock: nothing is injected for them, and
 // nothing confirms them.
 func (j *Judge) Unapplied() (hazards []api.Hazard) {
-	card := experiment.Card{Card: j.Lock.Hello.Card()}
+	card := j.Lock.Hello.Card()
 	for _, e := range experiment.All() {
-		if !e.AppliesTo(card) && card.Claim(e.Hazard) != experiment.Silent {
+		if !e.AppliesTo(card) && card.Claim(e.Hazard) != api.Silent {
 			hazards = append(hazards, e.Hazard)
 		}
 	}

@@ -63,12 +63,12 @@ func (t *Totals) add(s matrix.Summary) {
 		t.Survived++
 	}
 	switch s.Agreement() {
-	case experiment.Agrees:
+	case api.Agrees:
 		t.AsClaimed++
-	case experiment.Contradicts:
+	case api.Contradicts:
 		t.Contradicted++
 	default:
-		if s.Claim == experiment.Silent {
+		if s.Claim == api.Silent {
 			t.Unclaimed++
 		}
 	}
@@ -127,7 +127,7 @@ func (v Report) LoadSentence() string {
 // Repetitions returns the command that repeats each run that contradicts a claim or is inconclusive.
 func (v Report) Repetitions() (lines []string) {
 	for _, r := range v.Runs {
-		if r.Agreement() == experiment.Contradicts || r.Verdict == api.Inconclusive {
+		if r.Agreement() == api.Contradicts || r.Verdict == api.Inconclusive {
 			lines = append(lines, "Repeat "+string(r.Hazard)+": "+r.Repeat())
 		}
 	}
@@ -177,7 +177,7 @@ func (v Report) WriteFindings(w io.Writer) {
 			if row.Fenced {
 				name += " with the fence"
 			}
-			name += map[string]string{experiment.Agrees: " (as the lock claims)", experiment.Contradicts: " (the lock claims otherwise)"}[s.Agreement()]
+			name += map[string]string{api.Agrees: " (as the lock claims)", api.Contradicts: " (the lock claims otherwise)"}[s.Agreement()]
 			switch {
 			case ok && s.Failed+s.Inconclusive > 0:
 				_, _ = fmt.Fprintf(w, "- %s %s: %s\n", s.Verdict.Sign(), name, v.sentence(row, hazard, s))

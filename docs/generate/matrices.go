@@ -115,14 +115,14 @@ func readDatabases() (all matrix.Databases, err error) {
 }
 
 // cardsClaim returns what the cards of the catalogue claim now.
-func cardsClaim(hazard api.Hazard, strategy string, fenced bool) experiment.Claim {
+func cardsClaim(hazard api.Hazard, strategy string, fenced bool) api.Claim {
 	cards := catalog.Cards()
 	c := slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == strategy })
 	e, known := experiment.Of(hazard)
 	if c < 0 || !known {
-		return experiment.Silent
+		return api.Silent
 	}
-	return e.Claim(experiment.Card{Card: cards[c]}, fenced)
+	return e.Claim(cards[c], fenced)
 }
 
 func writeDatabases(w io.Writer) error {

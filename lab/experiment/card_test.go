@@ -9,10 +9,10 @@ import (
 )
 
 func TestStepFor(t *testing.T) {
-	plain, blind := Card{}, Card{api.Card{CriticalStep: api.Writing}}
+	plain, blind := api.Card{}, api.Card{CriticalStep: api.Writing}
 	blind.Breaks = []api.Break{{Hazard: api.Crash, At: "reserved"}}
 	for _, test := range []struct {
-		card            Card
+		card            api.Card
 		hazard          api.Hazard
 		otherwise, want api.Step
 	}{
@@ -23,7 +23,7 @@ func TestStepFor(t *testing.T) {
 		{blind, "crash", "granted", "reserved"}, // the card names a more specific step for this hazard
 		{blind, "overrun", "granted", "writing"},
 	} {
-		if got := test.card.stepFor(test.hazard, test.otherwise); got != test.want {
+		if got := test.card.StepFor(test.hazard, test.otherwise); got != test.want {
 			t.Errorf("%s at %s on a card with the critical step %q: %s, want %s", test.hazard, test.otherwise, test.card.CriticalStep, got, test.want)
 		}
 	}
@@ -41,7 +41,7 @@ func TestLeased(t *testing.T) {
 		{api.Card{ID: "mutex", Locker: true, Backends: []string{"mysql"}}, 0, false},
 		{api.Card{ID: "reservation", Lease: true, Backends: []string{"mysql"}}, 0, false}, // no lock
 	} {
-		if got := (Card{test.card}).Leased(history.Recording{}); got.Lease != test.lease || got.Renews != test.renews {
+		if got := Leased(test.card, history.Recording{}); got.Lease != test.lease || got.Renews != test.renews {
 			t.Errorf("%s: %v, renewed: %v", test.card.ID, got.Lease, got.Renews)
 		}
 	}

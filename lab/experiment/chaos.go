@@ -25,18 +25,18 @@ type Drawn struct {
 
 // LockOf returns what package chaos must know to draw plans for a strategy.
 func (bed *Testbed) LockOf(s Subject) chaos.Lock {
-	steps := s.Card.steps()
+	steps := stepsOf(s.Card)
 	if s.primitive != nil {
 		steps = []api.Step{api.Granted}
 	}
 	return chaos.Lock{
 		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
-		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, Begins: s.begins(), Leases: s.Card.uses("redis"),
+		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, Begins: s.begins(), Leases: s.Card.Uses("redis"),
 	}
 }
 
-// steps returns the steps at which a request stops, in their order.
-func (c Card) steps() []api.Step {
+// stepsOf returns the steps at which a request stops, in their order.
+func stepsOf(c api.Card) []api.Step {
 	steps := []api.Step{api.Asked}
 	for _, b := range c.Breaks { // at a step of its own, before the grant or in the critical section
 		if b.At != "" && chaos.PhaseAfter(b.At) == chaos.Wait {
@@ -50,22 +50,22 @@ func (c Card) steps() []api.Step {
 }
 
 // faultsFor returns the faults that can strike a strategy. A lock in one process has no servers.
-func (bed *Testbed) faultsFor(c Card) []chaos.Verb {
+func (bed *Testbed) faultsFor(c api.Card) []chaos.Verb {
 	if c.Scope == api.ScopeProcess || c.Scope == api.ScopeNone {
 		return []chaos.Verb{chaos.Freezes, chaos.Starves, chaos.Dies}
 	}
 	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
 		named := v != chaos.Holds && v != chaos.Loses || c.Locker                                      // the commands of other strategies do not name their key
-		row := v != chaos.HoldsRow || c.Locker && c.Family != handFamily && c.lockService() != "mysql" // there, Holds strikes the row as well
-		return !named || !row || v == chaos.FailsOver && !c.uses("redis") || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.lockService() != "redis"
+		row := v != chaos.HoldsRow || c.Locker && c.Family != handFamily && c.LockService() != "mysql" // there, Holds strikes the row as well
+		return !named || !row || v == chaos.FailsOver && !c.Uses("redis") || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.LockService() != "redis"
 	})
 }
 
 // lockServers returns the servers of a strategy's lock, or of its stock if it is no lock.
-func (bed *Testbed) lockServers(c Card) (servers []*rig.Server) {
+func (bed *Testbed) lockServers(c api.Card) (servers []*rig.Server) {
 	for _, s := range bed.Rig.Servers() {
-		several := c.uses("redlock") || service(s.Name()) != "redis" && c.lockService() != "mysql"
-		if service(s.Name()) == c.lockService() && !strings.HasSuffix(s.Name(), "replica") && (several || len(servers) == 0) {
+		several := c.Uses("redlock") || service(s.Name()) != "redis" && c.LockService() != "mysql"
+		if service(s.Name()) == c.LockService() && !strings.HasSuffix(s.Name(), "replica") && (several || len(servers) == 0) {
 			servers = append(servers, s)
 		}
 	}
@@ -154,9 +154,9 @@ func (p *played) promises(invariant string) bool {
 
 func nested(m chaos.Move) bool { return m.Nested }
 
-// knownHazard returns the hazard that a plan is, and the card's claim: Breaks, or Silent if the card says nothing about it.
-// The claim is Protects if the card says that the strategy survives all that the plan has.
-func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim Claim) {
+// knownHazard returns the hazard that a plan is, and the card's claim: api.Breaks, or api.Silent if the card says nothing about it.
+// The claim is api.Protects if the card says that the strategy survives all that the plan has.
+func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim api.Claim) {
 	stalls, doubles := invariant == Progress, invariant == MutualExclusion
 	var candidates hazards
 	for _, v := range slices.Concat(chaos.Faults(), chaos.Written(), []chaos.Verb{chaos.Passes}) {
@@ -185,17 +185,17 @@ func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim Claim) 
 	// A fence protects from every lost update, and lets no waiter go on.
 	fenced := p.Fenced && !stalls
 	promised := doubles || fenced || p.promises(invariant)
-	for _, claim := range []Claim{Breaks, Silent, Protects} {
+	for _, claim := range []api.Claim{api.Breaks, api.Silent, api.Protects} {
 		for _, hazard := range candidates {
 			e, ok := Of(hazard)
 			switch {
 			case !ok || !e.AppliesTo(p.Card) || e.Claim(p.Card, fenced) != claim:
-			case promised && claim == Silent: // whatever the card says
-				return hazard, Protects
+			case promised && claim == api.Silent: // whatever the card says
+				return hazard, api.Protects
 			default:
 				return hazard, claim
 			}
 		}
 	}
-	return "", Protects
+	return "", api.Protects
 }

@@ -51,11 +51,11 @@ type Finding struct {
 }
 
 // doubtful reports whether the card does not name a finding that was repeated, and never failed again. It decides nothing.
-func (f Finding) doubtful() bool { return f.Claim == Protects && f.Tries == 0 && !f.Stopped }
+func (f Finding) doubtful() bool { return f.Claim == api.Protects && f.Tries == 0 && !f.Stopped }
 
 // Contradicted reports whether the card does not name a finding, which is not doubtful.
 func (s *Survey) Contradicted() bool {
-	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects && !f.doubtful() })
+	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == api.Protects && !f.doubtful() })
 }
 
 // About says whether the card names the finding. A lock on trial has the hello of its program instead.
@@ -70,9 +70,9 @@ func (f Finding) About() api.Text {
 	switch {
 	case f.Named == "":
 		return say("The %[3]s of %[2]s names no such hazard.", "%[2]s的%[3]s没有提到这种危险。")
-	case f.Claim == Breaks:
+	case f.Claim == api.Breaks:
 		return say("This is the hazard %s, which breaks %s, as its %s says.", "这是危险 %[1]s：%[3]s说它会破坏%[2]s。")
-	case f.Claim == Protects:
+	case f.Claim == api.Protects:
 		return say("This is the hazard %[1]s. The %[3]s of %[2]s does not say that it breaks it.", "这是危险 %[1]s，%[2]s的%[3]s没有说会被它破坏。")
 	}
 	return say("This is the hazard %[1]s, about which the %[3]s of %[2]s says nothing.", "这是危险 %[1]s，%[2]s的%[3]s没有说明。")
@@ -242,7 +242,7 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 		s.Coverage.Add(d.Coverage)
 		switch {
 		case !d.Verdict.Failed():
-		case d.Claim == Protects:
+		case d.Claim == api.Protects:
 			news = true
 		case slices.Contains(s.named, d.Named):
 			s.Again++
@@ -284,7 +284,7 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 			c.locked(func() { c.watch.Shrinking(s, p) })
 			var next Drawn
 			next, err = c.carryOut(ctx, bed, s.Subject, p, d.Seed)
-			if err == nil && next.Verdict == d.Verdict && next.Invariant == d.Invariant && (f.Claim != Protects || next.Claim == Protects) {
+			if err == nil && next.Verdict == d.Verdict && next.Invariant == d.Invariant && (f.Claim != api.Protects || next.Claim == api.Protects) {
 				f.Drawn = next
 				return n
 			}
@@ -306,7 +306,7 @@ func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn)
 func (c *campaign) found(s *Survey, f Finding) {
 	c.locked(func() {
 		same := func(o Finding) bool { return o.Named == f.Named && o.Invariant == f.Invariant && o.Claim == f.Claim }
-		if f.Claim != Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
+		if f.Claim != api.Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
 			s.Again++
 			return
 		}

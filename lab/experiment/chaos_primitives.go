@@ -51,7 +51,7 @@ func PrimitiveSubject(name string) Subject {
 		c.Backends = []string{"zookeeper"}
 	}
 	p := primitives()[kind]
-	return Subject{Card: Card{Card: c}, primitive: &p}
+	return Subject{Card: c, primitive: &p}
 }
 
 // handFamily is the family of these cards. No sale writes to the database.
@@ -215,7 +215,7 @@ func (p *played) acts() (acts []check.LockOp, events []history.Event) {
 		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
-		if p.Card.uses("zookeeper") { // its process gives it back as soon as its connection breaks
+		if p.Card.Uses("zookeeper") { // its process gives it back as soon as its connection breaks
 			own.Lease = 0
 		}
 		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {

@@ -17,7 +17,7 @@ func RandomPlans() Experiment {
 		Hazard: Chaos, Fenced: true, promised: true,
 		Title:   api.Text{EN: "random plans of moves and faults", ZH: "随机的动作与故障"},
 		Shows:   api.Text{EN: "the moves that are left of the plan that failed", ZH: "失败的计划缩短后剩下的动作"},
-		Applies: func(c Card) bool { return !c.onTrial() },
+		Applies: func(c api.Card) bool { return !c.OnTrial() },
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			all, err := Campaign{Subjects: r.subjects, For: 5 * time.Minute, Enough: 30, Seed: r.seed}.Conduct(ctx, []*Testbed{r.bed}, unwatched{})
 			results := make([]Result, len(all))
@@ -43,7 +43,7 @@ func (s *Survey) worst(seed int64) Result {
 	r := Result{Hazard: Chaos, Strategy: s.Subject.Card.ID, Fenced: s.Subject.Fenced, Seed: seed, Verdict: api.Safe}
 	r.Why = api.Textf("None of %d plans failed.", "%d 个计划都没有失败。", s.Plans)
 	if len(s.Findings) > 0 {
-		news := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Claim == Protects })
+		news := slices.IndexFunc(s.Findings, func(f Finding) bool { return f.Claim == api.Protects })
 		f := s.Findings[max(0, news)]
 		r = f.Result
 		r.Why = api.Joined(f.Why, f.About())

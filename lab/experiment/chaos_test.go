@@ -130,7 +130,7 @@ func TestBusyMachine(t *testing.T) {
 			}
 			want := []api.Verdict{api.Inconclusive, api.Broken}[counts]
 			if err != nil || len(results) != 2 || verdicts["none"] != want || verdicts["redis"] != api.Safe {
-				t.Errorf("with a limit of %v, the race of none, on trial: %t: %v %v, want %s", limit, none.Card.onTrial(), verdicts, err, want)
+				t.Errorf("with a limit of %v, the race of none, on trial: %t: %v %v, want %s", limit, none.Card.OnTrial(), verdicts, err, want)
 			}
 		}
 	}
@@ -172,10 +172,10 @@ func TestInconclusive(t *testing.T) {
 		{Survey{}, true},
 		{Survey{Plans: 1}, false},
 		{Survey{Plans: 1, Missing: []chaos.Verb{chaos.Cut}}, true},
-		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Breaks}}}}}, false},
-		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Silent}}}}}, false},
-		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: Protects}}}}}, true},
-		{Survey{Plans: 1, Findings: []Finding{{Stopped: true, Drawn: Drawn{Result: Result{Claim: Protects}}}}}, false},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: api.Breaks}}}}}, false},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: api.Silent}}}}}, false},
+		{Survey{Plans: 1, Findings: []Finding{{Drawn: Drawn{Result: Result{Claim: api.Protects}}}}}, true},
+		{Survey{Plans: 1, Findings: []Finding{{Stopped: true, Drawn: Drawn{Result: Result{Claim: api.Protects}}}}}, false},
 	} {
 		if got := test.survey.Inconclusive(); got != test.want || test.survey.Contradicted() && !test.survey.Findings[0].Stopped {
 			t.Errorf("%+v: %t", test.survey, got)
@@ -186,10 +186,10 @@ func TestInconclusive(t *testing.T) {
 // TestAbout says where each kind of finding stands on the card, or in the hello of a lock on trial.
 func TestAbout(t *testing.T) {
 	for want, r := range map[string]Drawn{
-		"This is the hazard pause, which breaks zk, as its card says.":                {Named: "pause", Result: Result{Strategy: "zk", Claim: Breaks}},
-		"This is the hazard pause. The card of zk does not say that it breaks it.":    {Named: "pause", Result: Result{Strategy: "zk", Claim: Protects}},
-		"This is the hazard overrun, about which the hello of the lock says nothing.": {Named: "overrun", Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: Silent}},
-		"The hello of the lock names no such hazard.":                                 {Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: Protects}},
+		"This is the hazard pause, which breaks zk, as its card says.":                {Named: "pause", Result: Result{Strategy: "zk", Claim: api.Breaks}},
+		"This is the hazard pause. The card of zk does not say that it breaks it.":    {Named: "pause", Result: Result{Strategy: "zk", Claim: api.Protects}},
+		"This is the hazard overrun, about which the hello of the lock says nothing.": {Named: "overrun", Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: api.Silent}},
+		"The hello of the lock names no such hazard.":                                 {Result: Result{Strategy: "adapter", Adapter: "./lock", Claim: api.Protects}},
 	} {
 		got := Finding{Drawn: r}.About()
 		if got.EN != want || got.ZH == "" || strings.Contains(got.ZH, "%!") {
@@ -228,7 +228,7 @@ func TestWithoutFinding(t *testing.T) {
 	if r := s.worst(1); r.Verdict != api.Inconclusive || !strings.Contains(r.Why.EN, "not fail again") {
 		t.Errorf("%s: %s", r.Verdict, r.Why.EN)
 	}
-	again := Finding{Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "B sells", Claim: Protects}}, Tries: 1}
+	again := Finding{Drawn: Drawn{Result: Result{Verdict: api.Broken, Plan: "B sells", Claim: api.Protects}}, Tries: 1}
 	s.Findings = append(s.Findings, again) // the first one says nothing about it
 	if r := s.worst(1); r.Verdict != api.Broken || r.Plan != again.Plan {
 		t.Errorf("%s: %s", r.Verdict, r.Plan)
@@ -241,9 +241,9 @@ func TestWithoutFinding(t *testing.T) {
 
 // TestKnownHazard names hazards by the places at which a plan stops.
 func TestKnownHazard(t *testing.T) {
-	lock := Card{Card: api.Card{Locker: true, Lease: true, Safe: true, Scope: api.ScopeShared, Backends: []string{"mysql", "redis"}, Breaks: []api.Break{
+	lock := api.Card{Locker: true, Lease: true, Safe: true, Scope: api.ScopeShared, Backends: []string{"mysql", "redis"}, Breaks: []api.Break{
 		{Hazard: api.Pause}, {Hazard: "operator-at-write"}, {Hazard: api.ClockJump},
-	}}}
+	}}
 	lost, stuck := Result{Invariant: Conservation}, Result{Invariant: Progress}
 	stuck.Recording.Ops = []history.Op{{Outcome: history.Refused, Reason: history.NotAcquired}}
 	atLast := Result{Invariant: Progress}
@@ -252,17 +252,17 @@ func TestKnownHazard(t *testing.T) {
 		plan   string
 		found  Result
 		hazard api.Hazard
-		claim  Claim
+		claim  api.Claim
 	}{
-		{"A sells at writing, A freezes, a lease passes, B sells", lost, "pause-at-read", Breaks},
-		{"A sells at read, A freezes, a lease passes, B sells", lost, "overrun", Protects}, // it notices the end of its lease
-		{"A sells at read, A starves, B sells", lost, "", Protects},
-		{"A sells at writing, A is cut off, a lease passes, B sells", lost, "pause", Breaks},
-		{"A sells at read, locks deleted, B sells", lost, "operator-at-write", Breaks}, // it learns of this at its next renewal
-		{"A sells at granted, A dies", stuck, "crash", Protects},                       // the lease must free the lock
-		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", Silent},
-		{"A sells at granted, A dies", atLast, "crash", Protects},                   // the lease freed it, but much too late
-		{"server 1 jumps, A sells at granted, A dies", stuck, "clock-jump", Breaks}, // the lease ends an hour after the clock is right
+		{"A sells at writing, A freezes, a lease passes, B sells", lost, "pause-at-read", api.Breaks},
+		{"A sells at read, A freezes, a lease passes, B sells", lost, "overrun", api.Protects}, // it notices the end of its lease
+		{"A sells at read, A starves, B sells", lost, "", api.Protects},
+		{"A sells at writing, A is cut off, a lease passes, B sells", lost, "pause", api.Breaks},
+		{"A sells at read, locks deleted, B sells", lost, "operator-at-write", api.Breaks}, // it learns of this at its next renewal
+		{"A sells at granted, A dies", stuck, "crash", api.Protects},                       // the lease must free the lock
+		{"A sells at granted, A dies", Result{Invariant: Progress}, "crash", api.Silent},
+		{"A sells at granted, A dies", atLast, "crash", api.Protects},                   // the lease freed it, but much too late
+		{"server 1 jumps, A sells at granted, A dies", stuck, "clock-jump", api.Breaks}, // the lease ends an hour after the clock is right
 	} {
 		p, err := chaos.Parse(tt.plan)
 		if err != nil {
@@ -278,7 +278,7 @@ func TestKnownHazard(t *testing.T) {
 		run.Fenced = true
 		want := tt.claim                        // a fence does not help a waiter
 		if tt.found.Invariant == Conservation { // no hazard explains it
-			want = Protects
+			want = api.Protects
 		}
 		if _, claim := run.knownHazard(tt.found.Invariant); claim != want {
 			t.Errorf("%s, fenced: %q", tt.plan, claim)
@@ -288,7 +288,7 @@ func TestKnownHazard(t *testing.T) {
 
 func subject(t *testing.T, bed *Testbed, strategy string, fenced bool) Subject {
 	t.Helper()
-	i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == strategy })
+	i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == strategy })
 	return Subject{Card: bed.cards[i], Fenced: fenced}
 }
 
@@ -327,7 +327,7 @@ func TestCampaign(t *testing.T) {
 	if !all[0].Contradicted() {
 		t.Fatalf("%d plans found nothing", all[0].Plans)
 	}
-	if f := all[0].Findings[0]; len(f.Moves) > 4 || f.Tries == 0 || f.Invariant == "" || f.Claim != Protects {
+	if f := all[0].Findings[0]; len(f.Moves) > 4 || f.Tries == 0 || f.Invariant == "" || f.Claim != api.Protects {
 		t.Errorf("%d tries, %s %q, shrunk to %s", f.Tries, f.Verdict, f.Invariant, f.Moves)
 	}
 }

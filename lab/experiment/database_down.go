@@ -23,7 +23,7 @@ const answerBound = 30 * time.Second
 // no sale, and sell again when the database serves again.
 func databaseDown() Experiment {
 	return Experiment{
-		Hazard: "database-down", Group: serversFail, Applies: always, Default: Protects, perform: killDatabase,
+		Hazard: "database-down", Group: serversFail, Applies: always, Default: api.Protects, perform: killDatabase,
 		Title: api.Text{EN: "MySQL is killed while clients buy, and stays down for a while", ZH: "运行中杀死 MySQL，停一段时间后再启动"},
 		Shows: api.Text{
 			EN: "nothing is sold from the row meanwhile, no sale is lost, and the sales go on when it is back",
@@ -35,7 +35,7 @@ func databaseDown() Experiment {
 func killDatabase(ctx context.Context, r *round) ([]Result, error) {
 	// One client alone loses no update with any strategy, even if it is slower than its lease. So each
 	// lost update is caused by the fault.
-	replicas := func(c Card) int {
+	replicas := func(c api.Card) int {
 		if !c.Safe || c.Unchecked {
 			return 1
 		}
@@ -68,7 +68,7 @@ func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error
 	// Also after an error, because the clients wait for the answers of the stopped requests.
 	defer func() { _ = r.bed.replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
 	for _, s := range groups {
-		if err := r.bed.stop(ctx, 0, s.Subject, s.Card.stepFor(r.Hazard, "read")); err != nil {
+		if err := r.bed.stop(ctx, 0, s.Subject, s.Card.StepFor(r.Hazard, "read")); err != nil {
 			return err
 		}
 	}

@@ -22,13 +22,13 @@ type Experiment struct {
 	// that only some locks survive it.
 	Basic bool
 	// Applies reports whether the hazard can affect a strategy at all.
-	Applies func(Card) bool
+	Applies func(api.Card) bool
 	// Fenced adds runs with fencing tokens to each plan that does not name its strategies.
 	Fenced bool
 	// ClaimedAs is the hazard whose claim applies if the card says nothing about Hazard. Empty means none.
 	ClaimedAs api.Hazard
 	// Default is the claim of every card that says nothing about the hazard.
-	Default Claim
+	Default api.Claim
 	// Lab configures a lab for this experiment alone. If nil, the testbed's lab is used.
 	Lab func(rig.Config) rig.Config
 	// Plans are carried out as the plan language says; of several, the seed chooses one. A is the holder, and B, or D, the
@@ -115,7 +115,7 @@ func Of(hazard api.Hazard) (e Experiment, ok bool) {
 
 // HazardsOf returns the hazards that apply to a lock, without those that concern only the database
 // behind it.
-func HazardsOf(c Card) (names []api.Hazard) {
+func HazardsOf(c api.Card) (names []api.Hazard) {
 	for _, e := range All() {
 		if e.Lab == nil && e.AppliesTo(c) {
 			names = append(names, e.Hazard)
@@ -127,48 +127,48 @@ func HazardsOf(c Card) (names []api.Hazard) {
 // AppliesTo reports whether Applies(c) is true or the card makes a claim about the hazard. A lab of the
 // experiment's own may lack the servers of a strategy with a claim, so there Applies alone decides. It also decides
 // for a lock on trial: a fault that cannot reach its servers would confirm any claim.
-func (e Experiment) AppliesTo(c Card) bool {
-	return e.Applies(c) || e.Lab == nil && !c.onTrial() && cmp.Or(c.Claim(e.Hazard), c.Claim(e.ClaimedAs)) != Silent
+func (e Experiment) AppliesTo(c api.Card) bool {
+	return e.Applies(c) || e.Lab == nil && !c.OnTrial() && cmp.Or(c.Claim(e.Hazard), c.Claim(e.ClaimedAs)) != api.Silent
 }
 
-// Claim returns the card's claim. With fencing tokens, it is Protects if e.Fenced, else Silent.
-func (e Experiment) Claim(c Card, fenced bool) Claim {
+// Claim returns the card's claim. With fencing tokens, it is api.Protects if e.Fenced, else api.Silent.
+func (e Experiment) Claim(c api.Card, fenced bool) api.Claim {
 	switch {
 	case !fenced:
 		claim := cmp.Or(c.Claim(e.Hazard), c.Claim(e.ClaimedAs))
-		if e.Lab != nil && c.onTrial() { // no lock of another program is made for these labs
+		if e.Lab != nil && c.OnTrial() { // no lock of another program is made for these labs
 			return claim
 		}
 		return cmp.Or(claim, e.Default)
 	case e.Fenced:
-		return Protects
+		return api.Protects
 	default:
-		return Silent
+		return api.Silent
 	}
 }
 
 // The following functions are what most experiments need for their fields.
 
-func always(Card) bool    { return true }
-func lockers(c Card) bool { return c.Locker }
+func always(api.Card) bool    { return true }
+func lockers(c api.Card) bool { return c.Locker }
 
-func claimed(hazard api.Hazard) func(Card) bool {
-	return func(c Card) bool { return !c.onTrial() && c.Claim(hazard) != Silent }
+func claimed(hazard api.Hazard) func(api.Card) bool {
+	return func(c api.Card) bool { return !c.OnTrial() && c.Claim(hazard) != api.Silent }
 }
 
 // claimedOrOnTrial applies to a lock of another program on these servers, whatever it claims, and to our strategies
 // that claim something about the hazard.
-func claimedOrOnTrial(hazard api.Hazard, backends ...string) func(Card) bool {
-	return func(c Card) bool {
-		if c.onTrial() {
-			return slices.Contains(backends, c.lockService()) || slices.Contains(backends, "redlock") && slices.Contains(c.Backends, "redlock")
+func claimedOrOnTrial(hazard api.Hazard, backends ...string) func(api.Card) bool {
+	return func(c api.Card) bool {
+		if c.OnTrial() {
+			return slices.Contains(backends, c.LockService()) || slices.Contains(backends, "redlock") && slices.Contains(c.Backends, "redlock")
 		}
 		return claimed(hazard)(c)
 	}
 }
 
-func locksOn(backends ...string) func(Card) bool {
-	return func(c Card) bool { return c.Locker && slices.ContainsFunc(backends, c.uses) }
+func locksOn(backends ...string) func(api.Card) bool {
+	return func(c api.Card) bool { return c.Locker && slices.ContainsFunc(backends, c.Uses) }
 }
 
 func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }

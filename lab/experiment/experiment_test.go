@@ -144,7 +144,7 @@ func TestEveryHazard(t *testing.T) {
 			subjects := make([]Subject, 0, len(want))
 			for name := range want {
 				id, fenced := strings.CutSuffix(name, " --fenced")
-				i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == id })
+				i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == id })
 				if i < 0 || !e.AppliesTo(bed.cards[i]) {
 					t.Fatalf("%s does not apply to %s", e.Hazard, name)
 				}

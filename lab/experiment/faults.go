@@ -100,7 +100,7 @@ func pauseLapse() api.Text {
 }
 
 // inServer selects locks that are kept in a server, where an operator finds them.
-func inServer(c Card) bool { return c.Locker && c.Scope != api.ScopeProcess }
+func inServer(c api.Card) bool { return c.Locker && c.Scope != api.ScopeProcess }
 
 // clearLockTables deletes the rows of other runs. Later rows show that the lock is kept in a table.
 func clearLockTables(ctx context.Context, r *round) error {

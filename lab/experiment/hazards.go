@@ -141,7 +141,7 @@ func pauseAtRead() Experiment {
 // it again. Unlike in pause, the holder can still check its lock before it writes.
 func starved() Experiment {
 	return Experiment{
-		Hazard: "starved", Group: reported, Applies: func(c Card) bool { return c.Locker && c.Lease }, Fenced: true,
+		Hazard: "starved", Group: reported, Applies: func(c api.Card) bool { return c.Locker && c.Lease }, Fenced: true,
 		Plans: []string{"A sells working 0.5 leases at read, A freezes, B sells, B ends, A thaws, A resumes"},
 		Title: api.Text{
 			EN: "the holder's process gets no processor until its lease has ended, then works on",
@@ -155,7 +155,7 @@ func starved() Experiment {
 // foreignUnlock lets a request release its lock late. Both replicas are new, so they give the same thread numbers.
 func foreignUnlock() Experiment {
 	return Experiment{
-		Hazard: "foreign-unlock", Group: holderFails, Applies: func(c Card) bool { return c.Lease },
+		Hazard: "foreign-unlock", Group: holderFails, Applies: func(c api.Card) bool { return c.Lease },
 		Plans: []string{"A is restarted, B is restarted, A sells at written, A freezes, B sells at read, B stops, A thaws, A resumes, A ends, C sells for 0.5 s, C ends, B resumes"},
 		Title: api.Text{EN: "a late release", ZH: "迟到的释放"},
 		Shows: api.Text{EN: "the release of a lock that another request holds by then", ZH: "释放了已属于别人的锁"},
@@ -192,7 +192,7 @@ func operatorAtWrite() Experiment {
 	return Experiment{
 		Hazard: "operator-at-write", Group: reported, Fenced: true,
 		// The end of the sessions that hold locks in MySQL would end the connection of the write, too.
-		Applies: func(c Card) bool { return inServer(c) && (c.Lease || c.lockService() != "mysql") },
+		Applies: func(c api.Card) bool { return inServer(c) && (c.Lease || c.LockService() != "mysql") },
 		Plans:   []string{"A sells at writing, locks deleted, B sells at read, B stops, A resumes, A ends, B resumes"},
 		Title:   api.Text{EN: "an operator deletes the lock after the holder's last check", ZH: "持锁者最后一次检查之后，运维人员删除了它的锁"},
 		Shows:   api.Text{EN: "two holders, and the contender overwrites the holder's write", ZH: "两个持锁者，竞争者覆盖了前一个的写入"},
@@ -203,8 +203,8 @@ func operatorAtWrite() Experiment {
 func cutoff() Experiment {
 	return Experiment{
 		Hazard: "cutoff", Group: linkFails, Basic: true, Fenced: true,
-		Applies: func(c Card) bool {
-			return locksOn("redis", "zookeeper", "etcd", "postgres")(c) || c.onTrial() && c.Renews && c.lockService() == "mysql"
+		Applies: func(c api.Card) bool {
+			return locksOn("redis", "zookeeper", "etcd", "postgres")(c) || c.OnTrial() && c.Renews && c.LockService() == "mysql"
 		},
 		Plans: []string{"A sells at read, A is cut off, B sells, B ends, A resumes, A ends, A reconnects"},
 		OnRow: "A sells at read, A holds 1, B sells, B ends, A delivers, A resumes",
@@ -270,7 +270,7 @@ func bareMajority() Experiment {
 // highest registered token. C sells from a stock in Redis, and the new master lacks this sale, too.
 func failover() Experiment {
 	return Experiment{
-		Hazard: "failover", Group: serversFail, Basic: true, Fenced: true, Applies: func(c Card) bool { return c.uses("redis") },
+		Hazard: "failover", Group: serversFail, Basic: true, Fenced: true, Applies: func(c api.Card) bool { return c.Uses("redis") },
 		Plans: []string{"replication stops, A sells at writing, writing behind stops, C sells try, C ends, redis fails over, B sells briefly, B ends, A resumes"},
 		Title: api.Text{EN: "the Redis master dies before it has replicated the lock", ZH: "主节点在复制锁之前宕机"},
 		Shows: keyIsLost(),
@@ -325,7 +325,7 @@ func majorityLoss() Experiment {
 	}
 }
 
-func onMajorities(c Card) bool {
+func onMajorities(c api.Card) bool {
 	return claimedOrOnTrial("minority-loss", "redlock", "zookeeper", "etcd")(c)
 }
 
@@ -373,7 +373,7 @@ func waitForEachOther(p *played) *finding {
 // itself.
 func deadWaiter() Experiment {
 	return Experiment{
-		Hazard: "dead-waiter", Group: linkFails, Applies: func(c Card) bool { return c.Locker && (!c.Unchecked || c.Renews) },
+		Hazard: "dead-waiter", Group: linkFails, Applies: func(c api.Card) bool { return c.Locker && (!c.Unchecked || c.Renews) },
 		Plans: []string{"A sells at read, C sells for 30 s, B sells for 17 s, C dies, 2 leases pass, A resumes, B ends"},
 		Title: api.Text{EN: "a waiter in the middle of the queue is killed", ZH: "队列中间的一个等待者宕机"},
 		Shows: api.Text{EN: "the waiter behind it enters beside the holder, or waits for ever", ZH: "排在后面的请求与持锁者同时进入临界区，或者一直等下去"},
@@ -399,8 +399,8 @@ func behindTheDead(p *played) *finding {
 // the holder releases the lock. The waiter must learn of that, or must have returned an error before.
 func waiterReset() Experiment {
 	return Experiment{
-		Hazard: "waiter-reset", Group: linkFails, Applies: func(c Card) bool {
-			return claimedOrOnTrial("waiter-reset", anyServer...)(c) && (!c.Unchecked || c.Renews)
+		Hazard: "waiter-reset", Group: linkFails, Applies: func(c api.Card) bool {
+			return claimedOrOnTrial("waiter-reset", api.LockServices()...)(c) && (!c.Unchecked || c.Renews)
 		},
 		Plans: []string{"A sells at read, B sells for 23 s, 0.3 leases pass, B disconnects, A resumes, B ends"},
 		Title: api.Text{EN: "the connections of a waiter end while it waits", ZH: "等待者的连接在等待期间断开"},
@@ -452,7 +452,7 @@ func judgeWaiter(p *played) *finding {
 // again. Our own strategies are in a Go program, whose clock cannot be set.
 func clientClocks() Experiment {
 	return Experiment{
-		Hazard: "client-clocks", Group: holderFails, Applies: func(c Card) bool { return c.onTrial() && (c.Lease || c.Fenced) },
+		Hazard: "client-clocks", Group: holderFails, Applies: func(c api.Card) bool { return c.OnTrial() && (c.Lease || c.Fenced) },
 		Plans: []string{"B runs ahead, A sells at read, B sells for 1 s, B ends, A resumes, A ends, B sells, B ends, A sells, A ends"},
 		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
 		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early, and such a fence falls", ZH: "按客户端时钟计算到期的锁提前到期，这样的栅栏号会变小"},
@@ -471,7 +471,7 @@ func clientClocks() Experiment {
 // crashBetween kills the holder's process before each command of its acquisition but the first.
 func crashBetween() Experiment {
 	return Experiment{
-		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", anyServer...),
+		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", api.LockServices()...),
 		Plans: []string{"for each n from 2, A sells at asked, A holds n, A resumes at granted, A dies, B sells, B ends"},
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
@@ -486,7 +486,7 @@ func crashBetween() Experiment {
 // holder has expired before, so an acquisition that reads that, and then takes the lock over, has read too early.
 func lateAcquire() Experiment {
 	return Experiment{
-		Hazard: "late-acquire", Group: holderFails, Applies: Card.onTrial,
+		Hazard: "late-acquire", Group: holderFails, Applies: api.Card.OnTrial,
 		Plans: []string{"for each n, C sells at read, C dies, 1.5 leases pass, A sells at asked, A holds n, A resumes at granted, B sells for 1 lease working 0.5 leases, A delivers, A resumes, B ends"},
 		Title: api.Text{
 			EN: "a command of an acquisition arrives late, when another request holds the lock",
@@ -513,7 +513,7 @@ func lateAcquire() Experiment {
 // DEL, has compared too early, and frees the contender's lock.
 func lateRelease() Experiment {
 	return Experiment{
-		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", anyServer...),
+		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", api.LockServices()...),
 		Plans: []string{"for each n, A sells at written, A renews, A holds n, A resumes, B sells at read, B stops, A delivers, A ends, C sells for 0.5 s, C ends, B resumes"},
 		Title: api.Text{
 			EN: "a command of the release arrives late, when another request holds the lock",
@@ -531,7 +531,7 @@ func lateRelease() Experiment {
 // creates directories first: only the acquisition's answer must be lost.
 func lostReply() Experiment {
 	return Experiment{
-		Hazard: "lost-reply", Group: linkFails, Applies: claimedOrOnTrial("lost-reply", anyServer...),
+		Hazard: "lost-reply", Group: linkFails, Applies: claimedOrOnTrial("lost-reply", api.LockServices()...),
 		Plans: []string{"for each n, C sells, C ends, A sells for 1 s at asked, A loses n, A resumes, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
 		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
@@ -551,7 +551,7 @@ func lostReply() Experiment {
 // the lock must not renew it any more, and must not leave it without an end.
 func releaseReply() Experiment {
 	return Experiment{
-		Hazard: "release-reply", Group: linkFails, Applies: claimedOrOnTrial("release-reply", anyServer...),
+		Hazard: "release-reply", Group: linkFails, Applies: claimedOrOnTrial("release-reply", api.LockServices()...),
 		Plans: []string{"for each n, A sells at written, A renews, A loses n, A resumes, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the answer to a command of the release is lost", ZH: "释放锁的一条命令已执行，应答却丢失"},
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
@@ -567,7 +567,7 @@ func releaseReply() Experiment {
 // believes in its lock then. A driver has many answers for a command, or a short time-out, so n answers share the delay.
 func lateAnswer() Experiment {
 	return Experiment{
-		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", anyServer...),
+		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", api.LockServices()...),
 		Plans: []string{"for each n, A sells for 3 leases at asked, A slows for 2 s, A holds n+1, A resumes at read, A stops, A speeds up, B sells, B ends, A resumes"},
 		Title: api.Text{EN: "the answer to an acquisition is late, and the renewals do not arrive", ZH: "加锁的应答迟到，续期的命令没有到达"},
 		Shows: api.Text{
@@ -583,7 +583,7 @@ func lateAnswer() Experiment {
 // takes old messages for those of another wait.
 func missedRelease() Experiment {
 	return Experiment{
-		Hazard: "missed-release", Group: linkFails, Applies: func(c Card) bool { return c.onTrial() && (!c.Unchecked || c.Renews) },
+		Hazard: "missed-release", Group: linkFails, Applies: func(c api.Card) bool { return c.OnTrial() && (!c.Unchecked || c.Renews) },
 		Plans: []string{"for each n, A sells at read, B holds n, B sells for 23 s, A resumes, A ends, 0.17 leases pass, B delivers, B ends"},
 		Title: api.Text{EN: "the lock is released between two commands of a waiter", ZH: "锁在等待者的两条命令之间被释放"},
 		Shows: api.Text{EN: "a waiter that subscribes after its look at the lock sleeps through the release", ZH: "先查看锁、之后才订阅的等待者错过锁的释放"},
@@ -608,7 +608,7 @@ func renewalReply() Experiment {
 	}}
 	stuck := stalled(api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound))
 	return Experiment{
-		Hazard: "renewal-reply", Group: reported, Applies: func(c Card) bool { return c.Locker && c.Renews },
+		Hazard: "renewal-reply", Group: reported, Applies: func(c api.Card) bool { return c.Locker && c.Renews },
 		Plans: []string{"A sells at read, A loses a renewal, B sells for 22 s, 1.5 leases pass, A resumes, B ends"},
 		Title: api.Text{EN: "the answer to a renewal is lost", ZH: "续期成功，应答却丢失"},
 		Shows: api.Text{EN: "does the holder give up a lock that it still has?", ZH: "持锁者会放弃其实还在的锁吗？"},

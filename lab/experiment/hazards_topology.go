@@ -12,7 +12,7 @@ import (
 // This file has the hazards of a lab with Sentinels, with a cluster of Redis, or with several databases.
 
 // onTopology selects the locks on the single Redis. The servers of Redlock are not part of a topology.
-func onTopology(c Card) bool { return c.Locker && slices.Contains(c.Backends, "redis") }
+func onTopology(c api.Card) bool { return c.Locker && slices.Contains(c.Backends, "redis") }
 
 // inEachOrder returns plans in which holder and contender stop at other steps: as many seeds in a row choose each of them. A
 // fence must hold in each of them. The form has the step of the holder, and then what the contender and both do.
@@ -51,7 +51,7 @@ func failoverCluster() Experiment {
 	}
 	// The locks of one sale may be on two masters. Then one fail-over loses one lock, and the other keeps the
 	// contender out. So the verdict would depend on the slots of the keys.
-	e.Applies = func(c Card) bool { return onTopology(c) && !c.SeveralLocks }
+	e.Applies = func(c api.Card) bool { return onTopology(c) && !c.SeveralLocks }
 	return e
 }
 
@@ -67,7 +67,7 @@ func engineFailover(topology rig.Topology) Experiment {
 
 // mustBeReached finds nothing about a lock on trial that did not find the new master: an error kept the contender out.
 func mustBeReached(p *played) *finding {
-	if !p.Card.onTrial() || p.ops[contender].Reason != history.Unavailable {
+	if !p.Card.OnTrial() || p.ops[contender].Reason != history.Unavailable {
 		return nil
 	}
 	return &finding{api.Inconclusive, "", api.Textf(
@@ -96,7 +96,7 @@ func splitBrain() Experiment {
 // minReplicas is splitBrain with a master that requires a replica: the old one rejects the contender.
 func minReplicas() Experiment {
 	return Experiment{
-		Hazard: "min-replicas", Group: split, Default: Protects, Applies: onTopology, Fenced: true,
+		Hazard: "min-replicas", Group: split, Default: api.Protects, Applies: onTopology, Fenced: true,
 		Lab: engineLab(rig.RedisSentinel, 1, engineLease), lease: engineLease,
 		Plans: atEachStep("B stays with the old master, A sells at %s, B sells try, B ends, A resumes, A ends", "writing", "read", "granted"),
 		Title: api.Text{EN: "as split-brain, with min-replicas-to-write 1", ZH: "脑裂，min-replicas-to-write 为 1"},
@@ -129,8 +129,8 @@ func atEachStep(form string, steps ...string) (plans []string) {
 // before its last check, or nothing but a fence could stop its write.
 func splitRenewal() Experiment {
 	return Experiment{
-		Hazard: "split-renewal", Group: splitLater, Fenced: true, Applies: func(c Card) bool { return onTopology(c) && c.Renews },
-		Default: Breaks, Lab: engineLab(rig.RedisSentinel, 0, Lease),
+		Hazard: "split-renewal", Group: splitLater, Fenced: true, Applies: func(c api.Card) bool { return onTopology(c) && c.Renews },
+		Default: api.Breaks, Lab: engineLab(rig.RedisSentinel, 0, Lease),
 		Plans: atEachStep("A sells at %s, A stays with the old master, B sells, B ends, A resumes, A ends", "read", "granted"),
 		Title: api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
 		Shows: api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
@@ -144,7 +144,7 @@ func splitRenewal() Experiment {
 // splitRenewalMin is splitRenewal with a master that requires a replica: the old one rejects the renewal.
 func splitRenewalMin() Experiment {
 	e := splitRenewal()
-	e.Hazard, e.Default, e.ClaimedAs, e.Lab = "min-replicas-renewal", Silent, "cutoff", engineLab(rig.RedisSentinel, 1, Lease)
+	e.Hazard, e.Default, e.ClaimedAs, e.Lab = "min-replicas-renewal", api.Silent, "cutoff", engineLab(rig.RedisSentinel, 1, Lease)
 	e.Title = api.Text{EN: "as split-renewal, with min-replicas-to-write 1", ZH: "脑裂之前锁已复制，min-replicas-to-write 为 1"}
 	e.Shows = api.Text{EN: "the renewal is rejected, and the holder stops in time", ZH: "续期被拒绝，持锁者及时停止"}
 	return e
@@ -154,7 +154,7 @@ func splitRenewalMin() Experiment {
 // and a successor must get it after the holder's release.
 func keepLock(topology rig.Topology) Experiment {
 	return Experiment{
-		Group: topologies, Default: Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
+		Group: topologies, Default: api.Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
 		rule: func(p *played) *finding {
 			for _, part := range []int{contender, observer} {
 				if p.ops[part].Outcome == history.OK {
@@ -257,7 +257,7 @@ func staleRead() Experiment {
 }
 
 // trustsMySQL selects strategies that rely on MySQL alone, and for comparison redis and zk.
-func trustsMySQL(c Card) bool {
+func trustsMySQL(c api.Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 

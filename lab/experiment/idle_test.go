@@ -24,17 +24,17 @@ func TestNothingInjected(t *testing.T) {
 			continue
 		}
 		var subjects []Subject
-		add := func(c Card, fenced bool) {
+		add := func(c api.Card, fenced bool) {
 			if !slices.ContainsFunc(subjects, func(s Subject) bool { return s.Card.ID == c.ID && s.Fenced == fenced }) {
 				subjects = append(subjects, Subject{Card: c, Fenced: fenced})
 			}
 		}
 		for name := range verdicts[e.Hazard] {
 			id, fenced := strings.CutSuffix(name, " --fenced")
-			add(bed.cards[slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == id })], fenced)
+			add(bed.cards[slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == id })], fenced)
 		}
-		for _, service := range anyServer {
-			i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.Locker && c.lockService() == service && e.AppliesTo(c) })
+		for _, service := range api.LockServices() {
+			i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.Locker && c.LockService() == service && e.AppliesTo(c) })
 			if i >= 0 && rigtest.IsNightly() {
 				add(bed.cards[i], false)
 			}
@@ -52,7 +52,7 @@ func TestNothingInjectedOnTrial(t *testing.T) {
 			cfg := Config(servers.Config().Binary, "token")
 			cfg.ReplicaArgs = append(cfg.ReplicaArgs, "--adapter", cfg.Binary+" adapter "+lock)
 			bed := openOn(t, rigtest.Start(t, cfg))
-			onTrial := bed.cards[slices.IndexFunc(bed.cards, Card.onTrial)]
+			onTrial := bed.cards[slices.IndexFunc(bed.cards, api.Card.OnTrial)]
 			for _, e := range All() {
 				if verdicts[e.Hazard] == nil && e.AppliesTo(onTrial) {
 					idle(t, bed, e, []Subject{{Card: onTrial}})

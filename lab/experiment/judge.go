@@ -115,7 +115,7 @@ func fenceFell(p *played) *finding {
 }
 
 func neverStopped(p *played) *finding {
-	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.onTrial()) {
+	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.OnTrial()) {
 		return inconclusive("The holder never reached its step.", "持锁者没有到达它的步骤。")
 	}
 	return nil
@@ -123,7 +123,7 @@ func neverStopped(p *played) *finding {
 
 // programSilent finds a program on trial that did not answer the contender, such as one that starts slowly.
 func programSilent(p *played) *finding {
-	if next := p.ops[contender]; p.Card.onTrial() && next.Backend == p.Card.ID {
+	if next := p.ops[contender]; p.Card.OnTrial() && next.Backend == p.Card.ID {
 		return inconclusive("The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
 			"锁的程序没有回答竞争者，所以看不出是不是锁挡住了它。")
 	}

@@ -34,7 +34,7 @@ func (p *played) majorityKept() history.Recording {
 		}
 	}
 	alone := len(servers) == 1 && !p.moves.Has(chaos.Deletes, chaos.Cut, chaos.Slow, chaos.Holds, chaos.Loses, chaos.Disconnect)
-	if p.Card.uses("redlock") && alone {
+	if p.Card.Uses("redlock") && alone {
 		rec.Spans = slices.DeleteFunc(slices.Clone(rec.Spans), func(s history.Span) bool { return !s.OnReplica() })
 	}
 	return rec

@@ -28,7 +28,7 @@ func TestCause(t *testing.T) {
 		{"no lock", false, unlocked, "Both requests read the stock before the other had written it."},
 		{"no late write", true, lock[:5], ""},
 	} {
-		p := &played{Subject: Subject{Card: Card{api.Card{Lease: test.lease}}}, stopped: "h", rec: history.Recording{Events: test.events}}
+		p := &played{Subject: Subject{Card: api.Card{Lease: test.lease}}, stopped: "h", rec: history.Recording{Events: test.events}}
 		got := (&round{Experiment: pause()}).cause(p)
 		if got.EN != test.want || (got.ZH == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -45,7 +45,7 @@ func percentiles() Experiment {
 			ZH: "MySQL 停顿 200 毫秒（机器忙时更长），测量两次",
 		},
 		Shows:   api.Text{EN: "the p99 of a closed loop hides what clients waited for", ZH: "闭环的 p99 看不到停顿，开环的 p99 看得到"},
-		Applies: func(c Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
+		Applies: func(c api.Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			const stock = 10 * requests // more than all attempts buy
 			return r.each(ctx, stock, func(s Subject) (Result, error) { return r.measureTwice(ctx, s, stock) })

@@ -20,8 +20,8 @@ import (
 )
 
 // planFor returns the plan of the hazard for a strategy; of several, the seed chooses one.
-func (e Experiment) planFor(c Card, seed int64) string {
-	if e.OnRow != "" && c.lockService() == "mysql" {
+func (e Experiment) planFor(c api.Card, seed int64) string {
+	if e.OnRow != "" && c.LockService() == "mysql" {
 		return e.OnRow
 	}
 	return by(seed, e.Plans...)
@@ -65,7 +65,7 @@ func together(plan chaos.Plan, s Subject) string {
 		return s.Name()
 	}
 	var group []string
-	service := s.Card.lockService()
+	service := s.Card.LockService()
 	if onServers := plan.Has(chaos.Cut, chaos.Disconnect, chaos.Slow, chaos.Crashes, chaos.Restarts, chaos.Stalls); onServers && service == "mysql" {
 		group = append(group, "mysql") // each strategy needs its row
 	}
@@ -174,8 +174,8 @@ func (r *round) begin(ctx context.Context) (p *player, err error) {
 	if p.pieces = r.pieces(); r.promised {
 		return p, nil
 	}
-	p.stepOf = func(c Card, step api.Step) api.Step {
-		return c.stepFor(r.Hazard, c.stepFor(r.ClaimedAs, step))
+	p.stepOf = func(c api.Card, step api.Step) api.Step {
+		return c.StepFor(r.Hazard, c.StepFor(r.ClaimedAs, step))
 	}
 	return p, nil
 }
@@ -305,7 +305,7 @@ func (d Drawn) explained(p *played) Result {
 
 // name returns what a plan has shown, with the hazard that it is, if it failed.
 func (r *round) name(p *played, result Result) Drawn {
-	result.Plan, result.Claim = p.moves.String(), Protects
+	result.Plan, result.Claim = p.moves.String(), api.Protects
 	d := Drawn{Result: result, Moves: p.moves, Skipped: p.skipped, Coverage: p.coverage}
 	if d.Verdict.Failed() {
 		d.Named, d.Claim = p.knownHazard(result.Invariant)

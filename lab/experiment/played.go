@@ -66,7 +66,7 @@ func (r *run) played(plan chaos.Plan) *played {
 			p.ops[part], taken[part] = op, true
 		}
 	}
-	p.rec = p.Card.Leased(history.Recording{Start: r.bed.rec.start, Stock: r.pieces, Ops: r.ops, Events: r.bed.rec.eventsOf(p.key()), Spans: r.spans})
+	p.rec = Leased(p.Card, history.Recording{Start: r.bed.rec.start, Stock: r.pieces, Ops: r.ops, Events: r.bed.rec.eventsOf(p.key()), Spans: r.spans})
 	if p.struck = r.struckAt; p.struck == 0 { // no fault
 		p.struck = p.ops[contender].Call
 	}

@@ -28,22 +28,22 @@ type player struct {
 	injected []*struck // in their order
 	spans    []history.Span
 	coverage chaos.Coverage
-	lagging  *rig.Link                     // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
-	pieces   int                           // the stock of each product
-	nth      int                           // the number n of a plan for each n; otherwise 0
-	places   places                        // in queues, before the request that loses its session
-	masters  *fault.Masters                // of a topology
-	moving   *fault.Resharding             // of the slot of the lock
-	sales    bool                          // a sale has begun
-	catchUp  fault.Heal                    // ends Lags in a topology, or with several databases; otherwise nil
-	held     int                           // the index of its span
-	behind   fault.Heal                    // after RowLags, of the links on which a stock in Redis reaches the row
-	began    time.Duration                 // since the start of the recording: results leave out earlier steps
-	struckAt time.Duration                 // when the first fault had been injected; 0 without one
-	stepOf   func(Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
-	healed   time.Duration                 // since the start of the recording, when all faults had ended
-	looks    [3]look                       // at the requests that are stopped on each replica
-	changing sync.Mutex                    // protects lasting, coverage and what has landed
+	lagging  *rig.Link                         // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	pieces   int                               // the stock of each product
+	nth      int                               // the number n of a plan for each n; otherwise 0
+	places   places                            // in queues, before the request that loses its session
+	masters  *fault.Masters                    // of a topology
+	moving   *fault.Resharding                 // of the slot of the lock
+	sales    bool                              // a sale has begun
+	catchUp  fault.Heal                        // ends Lags in a topology, or with several databases; otherwise nil
+	held     int                               // the index of its span
+	behind   fault.Heal                        // after RowLags, of the links on which a stock in Redis reaches the row
+	began    time.Duration                     // since the start of the recording: results leave out earlier steps
+	struckAt time.Duration                     // when the first fault had been injected; 0 without one
+	stepOf   func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
+	healed   time.Duration                     // since the start of the recording, when all faults had ended
+	looks    [3]look                           // at the requests that are stopped on each replica
+	changing sync.Mutex                        // protects lasting, coverage and what has landed
 }
 
 // run is one strategy in a plan that is carried out.

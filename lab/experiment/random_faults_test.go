@@ -122,7 +122,7 @@ func (bed *Testbed) salesUnderFaults(t *testing.T, draw *rand.Rand, round time.D
 		for n := range bed.Rig.Addresses().Replicas {
 			all.Go(func() { bed.buyUntilClosed(open, n, &s.clients) })
 		}
-		if resets && (s.Fenced || s.Card.Claim("operator") != Breaks) {
+		if resets && (s.Fenced || s.Card.Claim("operator") != api.Breaks) {
 			reset.Go(func() {
 				_ = sleep(open, round/2)
 				s.reset(t, bed)
@@ -158,9 +158,9 @@ func (bed *Testbed) salesUnderFaults(t *testing.T, draw *rand.Rand, round time.D
 
 // withstands reports whether the strategy promises to lose nothing without a fence: all its stock survives
 // a restart, and nothing ends while its holder is paused.
-func withstands(c Card) bool {
+func withstands(c api.Card) bool {
 	return c.Safe && c.Stock == "" && !slices.ContainsFunc([]api.Hazard{"pause", "pause-at-read", "crash", "restart", "database-down"}, func(hazard api.Hazard) bool {
-		return c.Claim(hazard) == Breaks
+		return c.Claim(hazard) == api.Breaks
 	})
 }
 

@@ -74,7 +74,7 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 // buy sends the request of a client. A client of Redis on trial may take a while to find a new master, and an error says
 // nothing about its lock.
 func (r *run) buy(ctx context.Context, b *buyer, params url.Values) history.Op {
-	patient := r.subject.Card.onTrial() && b.client != 2 && r.bed.Rig.Config().RedisTopology != rig.OneRedis
+	patient := r.subject.Card.OnTrial() && b.client != 2 && r.bed.Rig.Config().RedisTopology != rig.OneRedis
 	for began := time.Now(); ; {
 		op := r.bed.buy(ctx, b.on, r.subject, params)
 		if !patient || op.Reason != history.Unavailable || time.Since(began) >= engineWait || sleep(ctx, engineWait/50) != nil {

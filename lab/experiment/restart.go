@@ -30,7 +30,7 @@ func restart() Experiment {
 // backends returns the names of all servers that keep locks or stock, in the order of their start.
 func (bed *Testbed) backends() (names []string) {
 	for _, s := range bed.Rig.Servers() {
-		if kind := service(s.Name()); slices.Contains(anyServer, kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
+		if kind := service(s.Name()); slices.Contains(api.LockServices(), kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
 			names = append(names, s.Name())
 		}
 	}
@@ -56,7 +56,7 @@ func (s *clients) boughtAfter(after time.Duration) bool {
 }
 
 func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
-	all := func(Card) int { return len(r.bed.Rig.Addresses().Replicas) }
+	all := func(api.Card) int { return len(r.bed.Rig.Addresses().Replicas) }
 	groups, stop, err := r.startClients(ctx, all)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 		results[i] = r.afterRestart(ctx, s)
 		var missed error
 		for _, f := range r.faults {
-			if service(f.Target) == s.Card.lockService() {
+			if service(f.Target) == s.Card.LockService() {
 				missed = errors.Join(missed, f.Landed(ctx))
 			}
 		}
@@ -90,7 +90,7 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 
 // startClients lets each strategy's clients buy its own product. The clients use the first replicas
 // of the strategy. stop returns after the last answer, and may be called again.
-func (r *round) startClients(ctx context.Context, replicas func(Card) int) (groups []*clients, stop func(), err error) {
+func (r *round) startClients(ctx context.Context, replicas func(api.Card) int) (groups []*clients, stop func(), err error) {
 	groups = make([]*clients, len(r.subjects))
 	for i, s := range r.subjects {
 		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {

@@ -20,7 +20,7 @@ const (
 
 // Subject is a strategy in an experiment, with or without its fence.
 type Subject struct {
-	Card    Card
+	Card    api.Card
 	Fenced  bool
 	product int64
 	// primitive is not nil for a semaphore or a read-write lock, which only random plans have as a subject.
@@ -38,7 +38,7 @@ type Result struct {
 	Strategy string      `json:"strategy"`
 	Fenced   bool        `json:"fenced,omitempty"`
 	Seed     int64       `json:"seed"`
-	Claim    Claim       `json:"claim,omitempty"`
+	Claim    api.Claim   `json:"claim,omitempty"`
 	Verdict  api.Verdict `json:"verdict"`
 	// Invariant is the invariant that does not hold. Why explains the verdict.
 	Invariant string   `json:"invariant,omitempty"`
@@ -91,7 +91,7 @@ func (r Result) Agreement() string {
 	return r.Claim.Agreement(1, number[r.Verdict.Failed()], number[r.Verdict == api.Inconclusive])
 }
 
-func (r Result) contradicts() bool { return r.Agreement() == Contradicts }
+func (r Result) contradicts() bool { return r.Agreement() == api.Contradicts }
 
 // withLostEvents makes a verdict inconclusive if lost events could have changed it. These are runs
 // without harm, and runs with two holders: a lock whose release is lost seems held.
@@ -110,7 +110,7 @@ func (r Result) withLostEvents(lost int) Result {
 
 // Planned returns the result with the plan of its hazard, as if a user had made it up. A strategy may stop at a step of its
 // own. Plan stays empty if the hazard has none.
-func (r Result) Planned(c Card) Result {
+func (r Result) Planned(c api.Card) Result {
 	e, _ := Of(r.Hazard)
 	if r.Plan != "" || len(e.Plans) == 0 {
 		return r
@@ -118,7 +118,7 @@ func (r Result) Planned(c Card) Result {
 	plan, _ := chaos.Parse(e.planFor(c, r.Seed)) // a test reads all plans
 	for i, m := range plan {
 		if m.Client == 0 && m.Do == chaos.Sells && m.At != "" {
-			plan[i].At = c.stepFor(e.Hazard, c.stepFor(e.ClaimedAs, m.At))
+			plan[i].At = c.StepFor(e.Hazard, c.StepFor(e.ClaimedAs, m.At))
 		}
 	}
 	r.Hazard, r.Plan = Made, plan.String()

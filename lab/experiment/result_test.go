@@ -35,7 +35,7 @@ func TestCommand(t *testing.T) {
 
 func TestHazardsOf(t *testing.T) {
 	t.Parallel()
-	lock := Card{api.Card{ID: "adapter", Family: "adapter", Locker: true, Lease: true, Backends: []string{"mysql", "redis"}}}
+	lock := api.Card{ID: "adapter", Family: "adapter", Locker: true, Lease: true, Backends: []string{"mysql", "redis"}}
 	got := HazardsOf(lock)
 	lock.Unchecked = true
 	if slices.Contains(HazardsOf(lock), "herd") {
@@ -55,7 +55,7 @@ func TestHazardsOf(t *testing.T) {
 // TestAdapterSubjects checks that a lock with fences runs with and without its fence.
 func TestAdapterSubjects(t *testing.T) {
 	t.Parallel()
-	cards := []Card{{api.Card{ID: "adapter", Locker: true, Fenced: true}}, {api.Card{ID: "redis", Locker: true, Fenced: true}}}
+	cards := []api.Card{{ID: "adapter", Locker: true, Fenced: true}, {ID: "redis", Locker: true, Fenced: true}}
 	for adapter, want := range map[string]int{"": 1, "python3 lock.py": 2} {
 		if got := (Plan{Strategies: []string{"adapter"}, Adapter: adapter}).subjects(pause(), cards); len(got) != want {
 			t.Errorf("adapter %q: %d subjects, want %d", adapter, len(got), want)
@@ -65,14 +65,14 @@ func TestAdapterSubjects(t *testing.T) {
 
 // TestPlanned checks that the plan of a run is the one that its seed has chosen, with the steps of its strategy.
 func TestPlanned(t *testing.T) {
-	atomic := Card{api.Card{ID: "atomic", CriticalStep: api.Writing}}
+	atomic := api.Card{ID: "atomic", CriticalStep: api.Writing}
 	for seed, dies := range map[int64]string{0: "0.5", 1: "3.5", 3: "0.5"} {
 		r := Result{Hazard: "crash", Strategy: "atomic", Seed: seed}.Planned(atomic)
 		if want := "A sells at writing, " + dies + " leases pass if renewed, A dies, B sells, B ends"; r.Hazard != Made || r.Plan != want {
 			t.Errorf("seed %d: %s, %q, want %q", seed, r.Hazard, r.Plan, want)
 		}
 	}
-	onRow := Card{api.Card{Family: "adapter", Backends: []string{"mysql"}}}
+	onRow := api.Card{Family: "adapter", Backends: []string{"mysql"}}
 	if r := (Result{Hazard: "cutoff", Adapter: "lock"}).Planned(onRow); !strings.Contains(r.Plan, "A holds 1") {
 		t.Errorf("the plan of a lock on the row is %q", r.Plan)
 	}

@@ -48,13 +48,13 @@ type Watcher interface {
 
 // Validate checks, before a lab is started, that the hazards exist and that one of them applies to
 // one of the strategies. The error wraps load.ErrPlan.
-func (p Plan) Validate(cards []Card) error {
+func (p Plan) Validate(cards []api.Card) error {
 	_, err := p.choose(cards)
 	return err
 }
 
 // choose returns the plan's experiments, or the error of Validate.
-func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
+func (p Plan) choose(cards []api.Card) (chosen []Experiment, err error) {
 	for _, hazard := range p.Hazards {
 		e, err := suggest.Find("hazard", string(hazard), WithRandomPlans(), func(e Experiment) string { return string(e.Hazard) })
 		if err != nil {
@@ -69,7 +69,7 @@ func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 		chosen = All()
 	}
 	for _, id := range p.Strategies {
-		if _, err := suggest.Find("strategy", id, cards, func(c Card) string { return c.ID }); err != nil {
+		if _, err := suggest.Find("strategy", id, cards, func(c api.Card) string { return c.ID }); err != nil {
 			return nil, load.InvalidPlan(err)
 		}
 	}
@@ -91,11 +91,11 @@ func (p Plan) choose(cards []Card) (chosen []Experiment, err error) {
 }
 
 // checkSteps checks that each step of a plan that the user has made up is one of a strategy of the plan.
-func (p Plan) checkSteps(cards []Card) error {
+func (p Plan) checkSteps(cards []api.Card) error {
 	steps := []api.Step{api.Queued, api.Part, api.Released}
 	for _, c := range cards {
 		if len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID) {
-			steps = append(steps, c.steps()...)
+			steps = append(steps, stepsOf(c)...)
 		}
 	}
 	slices.Sort(steps)
@@ -182,7 +182,7 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Sub
 	}
 	doubtful := func(r Result) bool {
 		return slices.ContainsFunc(subjects, func(s Subject) bool {
-			return r.Name() == s.Name() && (r.contradicts() || s.Card.onTrial() && r.Claim == Silent && r.Verdict.Failed())
+			return r.Name() == s.Name() && (r.contradicts() || s.Card.OnTrial() && r.Claim == api.Silent && r.Verdict.Failed())
 		})
 	}
 	busy := stall.Repeat(ctx, stall.Longest, bed.stalled, func() (_, late bool) {
@@ -261,7 +261,7 @@ func (r *round) each(ctx context.Context, pieces int, f func(Subject) (Result, e
 
 // safe returns the result of a run in which nothing is found.
 func (r *round) safe(s Subject, rec history.Recording) Result {
-	if rec = s.Card.Leased(rec); r.lease > 0 && rec.Lease == Lease {
+	if rec = Leased(s.Card, rec); r.lease > 0 && rec.Lease == Lease {
 		rec.Lease = r.lease
 	}
 	return Result{
@@ -290,15 +290,15 @@ func (r *round) count(ctx context.Context, through int, s Subject, result *Resul
 }
 
 // position sorts results by the catalogue of strategies, a run with the fence after one without.
-func position(cards []Card, result Result) int {
-	at := 2 * slices.IndexFunc(cards, func(c Card) bool { return c.ID == result.Strategy })
+func position(cards []api.Card, result Result) int {
+	at := 2 * slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == result.Strategy })
 	if result.Fenced {
 		at++
 	}
 	return at
 }
 
-func (p Plan) subjects(e Experiment, cards []Card) (subjects []Subject) {
+func (p Plan) subjects(e Experiment, cards []api.Card) (subjects []Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue

@@ -20,7 +20,7 @@ func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 // leaves out such an experiment and reports it once. A plan of a single experiment fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
-	bed := &Testbed{Rig: &rig.Rig{}, cards: []Card{{api.Card{ID: "none"}}}}
+	bed := &Testbed{Rig: &rig.Rig{}, cards: []api.Card{{ID: "none"}}}
 	missing := func(hazard api.Hazard) Experiment {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}
@@ -38,7 +38,7 @@ func TestLeftOut(t *testing.T) {
 
 // TestRandomPlansAsHazard checks that a plan can name the random plans, which are a square of the page.
 func TestRandomPlansAsHazard(t *testing.T) {
-	chosen, err := Plan{Hazards: []api.Hazard{Chaos}}.choose([]Card{{api.Card{ID: "none"}}})
+	chosen, err := Plan{Hazards: []api.Hazard{Chaos}}.choose([]api.Card{{ID: "none"}})
 	if err != nil || len(chosen) != 1 || chosen[0].Hazard != Chaos {
 		t.Error(chosen, err)
 	}

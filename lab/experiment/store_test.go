@@ -14,7 +14,7 @@ import (
 	"oversell/lab/history"
 )
 
-func results(claim Claim, verdicts ...api.Verdict) (results []Result) {
+func results(claim api.Claim, verdicts ...api.Verdict) (results []Result) {
 	for i, v := range verdicts {
 		results = append(results, Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
@@ -28,7 +28,7 @@ func TestResultStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := results(Protects, api.Safe, api.Broken)
+	first := results(api.Protects, api.Safe, api.Broken)
 	first[0].Recording = history.Recording{
 		Start: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Stock: 10, Lease: 3 * time.Second, Renews: true,
 		Ops:    []history.Op{{Strategy: "redis", Qty: 1, Outcome: history.OK}},
@@ -50,14 +50,14 @@ func TestResultStore(t *testing.T) {
 	if err != nil || len(again.Results()) != 2 {
 		t.Fatalf("%d results: %v", len(again.Results()), err)
 	}
-	if err := again.add(results(Protects, api.Safe, api.Safe, api.Safe)[2:]); err != nil {
+	if err := again.add(results(api.Protects, api.Safe, api.Safe, api.Safe)[2:]); err != nil {
 		t.Fatal(err)
 	}
 	last, err := OpenStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Subject{Card: Card{api.Card{ID: "redis"}}}
+	s := Subject{Card: api.Card{ID: "redis"}}
 	for seed := int64(1); seed <= 4; seed++ {
 		if last.has("pause", s, seed) != (seed <= 3) {
 			t.Errorf("seed %d is stored: %v", seed, seed > 3)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"oversell/api"
 	"oversell/lab/backend"
 	"oversell/lab/chaos"
 	"oversell/lab/fault"
@@ -119,7 +120,7 @@ func (p *player) combines(m chaos.Move) bool {
 // servers is one.
 func (p *player) lostRenewal(l *rig.Link) fault.Fault {
 	text := p.text()
-	switch service := p.runs[0].subject.Card.lockService(); {
+	switch service := p.runs[0].subject.Card.LockService(); {
 	case service == "zookeeper" || service == "etcd": // their renewals are heartbeats
 		return fault.LostReplies(l)
 	case text != "" && service == "mysql":
@@ -131,7 +132,7 @@ func (p *player) lostRenewal(l *rig.Link) fault.Fault {
 // renew waits until the lock of a program on trial has just been renewed: the next commands are others.
 func (p *player) renew(ctx context.Context, m chaos.Move) (done bool, err error) {
 	links := p.links(name(p.on[m.Client]), chaos.Move{Do: chaos.Holds})
-	if card := p.runs[0].subject.Card; !card.Renews || !card.onTrial() || len(links) == 0 || p.bed.idle {
+	if card := p.runs[0].subject.Card; !card.Renews || !card.OnTrial() || len(links) == 0 || p.bed.idle {
 		return false, nil
 	}
 	var gates []fault.Fault
@@ -298,7 +299,7 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 	}
 	links := p.links(on, m)
 	if m.Do == chaos.LosesPower {
-		links = p.bed.links(on, append(anyServer, "pgbouncer")...)
+		links = p.bed.links(on, append(api.LockServices(), "pgbouncer")...)
 	}
 	switch {
 	case len(links) == 0:
@@ -354,7 +355,7 @@ func (p *player) cutRow(ctx context.Context) (done bool, err error) {
 // services returns the kinds of servers that have the locks, each once.
 func (p *player) services() (all []string) {
 	for _, r := range p.runs {
-		all = append(all, r.subject.Card.lockService())
+		all = append(all, r.subject.Card.LockService())
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -364,7 +365,7 @@ func (p *player) services() (all []string) {
 func (p *player) servers() (all [][]*rig.Server) {
 	kinds := map[string][]*rig.Server{}
 	for _, r := range p.runs {
-		kind := r.subject.Card.lockService()
+		kind := r.subject.Card.LockService()
 		if servers := p.bed.lockServers(r.subject.Card); len(servers) > len(kinds[kind]) {
 			kinds[kind] = servers
 		}
@@ -397,7 +398,7 @@ func (p *player) links(on string, m chaos.Move) []*rig.Link {
 // text returns what the commands to the lock contain. A program on trial may send any names, and nothing else runs on
 // its replica.
 func (p *player) text() string {
-	if s := p.runs[0].subject; !s.Card.onTrial() {
+	if s := p.runs[0].subject; !s.Card.OnTrial() {
 		return s.lockName()
 	}
 	return ""

@@ -39,9 +39,9 @@ type Testbed struct {
 	Rig   *rig.Rig
 	http  *http.Client
 	rec   *recorder
-	cards []Card // of the strategies, in the order of the catalogue
-	idle  bool   // in a test, no fault is injected: then no run may have a verdict
-	mysql string // the version of its MySQL or MariaDB
+	cards []api.Card // of the strategies, in the order of the catalogue
+	idle  bool       // in a test, no fault is injected: then no run may have a verdict
+	mysql string     // the version of its MySQL or MariaDB
 	// stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
 	stalled time.Duration
 	// products is the id of the newest product. Each run has a new one.

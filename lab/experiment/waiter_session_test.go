@@ -38,8 +38,8 @@ func TestJudgeWaiter(t *testing.T) {
 
 // TestAppliesOnTrial checks to which locks of other programs the hazards apply.
 func TestAppliesOnTrial(t *testing.T) {
-	lock := func(backend string, lease, renews bool) Card {
-		return Card{api.Card{Family: "adapter", Scope: api.ScopeShared, Locker: true, Backends: []string{"mysql", backend}, Lease: lease, Renews: renews}}
+	lock := func(backend string, lease, renews bool) api.Card {
+		return api.Card{Family: "adapter", Scope: api.ScopeShared, Locker: true, Backends: []string{"mysql", backend}, Lease: lease, Renews: renews}
 	}
 	redis, plain, zookeeper, named := lock("redis", true, true), lock("redis", true, false), lock("zookeeper", true, true), lock("mysql", false, false)
 	for _, test := range []struct {
@@ -52,7 +52,7 @@ func TestAppliesOnTrial(t *testing.T) {
 		{renewalReply(), [4]bool{true, false, true, false}},
 		{waiterSession(), [4]bool{false, false, true, false}},
 	} {
-		for i, card := range []Card{redis, plain, zookeeper, named} {
+		for i, card := range []api.Card{redis, plain, zookeeper, named} {
 			if got := test.AppliesTo(card); got != test.want[i] {
 				t.Errorf("%s applies to lock %d: %t, want %t", test.Hazard, i, got, test.want[i])
 			}

@@ -38,7 +38,7 @@ func polling() Experiment {
 		return least, err
 	}
 	return Experiment{
-		Hazard: "polling", Group: costly, Applies: func(c Card) bool { return lockers(c) && counted(c) },
+		Hazard: "polling", Group: costly, Applies: func(c api.Card) bool { return lockers(c) && counted(c) },
 		Title:   api.Text{EN: "60 wait while nothing happens", ZH: "60 个等待者，锁没有变化"},
 		Shows:   api.Text{EN: "requests to the backend that are not needed", ZH: "等待者向后端发送多少请求"},
 		perform: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
@@ -46,7 +46,7 @@ func polling() Experiment {
 }
 
 // counted reports whether countRequests counts the requests of the lock.
-func counted(c Card) bool { return !c.uses("postgres") }
+func counted(c api.Card) bool { return !c.Uses("postgres") }
 
 func herd() Experiment {
 	release := func(ctx context.Context, q *queue) (int64, error) {
@@ -65,7 +65,7 @@ func herd() Experiment {
 		Title: api.Text{EN: "one release before 60 waiters", ZH: "60 个等待者时释放一次锁（惊群）"},
 		Shows: api.Text{EN: "every waiter wakes up, and all but one in vain (thundering herd)", ZH: "所有等待者都被唤醒，只有一个能拿到锁"},
 		// Without a notice of its end, a lease ends during the measurement.
-		Applies: func(c Card) bool { return onTrial(c) && counted(c) && !c.Unchecked },
+		Applies: func(c api.Card) bool { return onTrial(c) && counted(c) && !c.Unchecked },
 		perform: measureEach(api.Text{EN: "because of one release", ZH: "因一次释放"}, quietSamples, release),
 	}
 }
@@ -84,7 +84,7 @@ func measureEach(when api.Text, samples int, measure func(context.Context, *queu
 		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
 			q := &queue{Subject: s, bed: r.bed}
 			sent, err := q.withWaiters(ctx, samples, measure)
-			if err == nil && samples == quietSamples && !q.quiet && r.Claim(s.Card, false) == Silent {
+			if err == nil && samples == quietSamples && !q.quiet && r.Claim(s.Card, false) == api.Silent {
 				return Result{}, errNotMeasurable // polling has the verdict
 			}
 			result := r.safe(s, r.recording(s, 0, nil))
@@ -206,7 +206,7 @@ func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err er
 }
 
 // queued returns the step that a waiting request reports: queued at a fair lock, otherwise asked.
-func queued(c Card) api.Step {
+func queued(c api.Card) api.Step {
 	if c.Fair {
 		return api.Queued
 	}

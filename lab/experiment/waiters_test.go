@@ -4,13 +4,15 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"oversell/api"
 )
 
 // TestWaitersStay counts requests after the end of several leases, as on a slow machine: each next
 // holder stops, and the others still poll.
 func TestWaitersStay(t *testing.T) {
 	bed := open(t)
-	i := slices.IndexFunc(bed.cards, func(c Card) bool { return c.ID == "redis-uuid" })
+	i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == "redis-uuid" })
 	product, err := bed.addProduct(t.Context(), 0, 2*waiters)
 	if err != nil {
 		t.Fatal(err)

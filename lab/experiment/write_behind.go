@@ -19,7 +19,7 @@ import (
 // writeBehind kills the holder's replica after its sale in Redis, before the write to MySQL's row.
 func writeBehind() Experiment {
 	return Experiment{
-		Hazard: "write-behind", Group: stockElsewhere, Applies: func(c Card) bool { return c.Stock != "" },
+		Hazard: "write-behind", Group: stockElsewhere, Applies: func(c api.Card) bool { return c.Stock != "" },
 		Title:   api.Text{EN: "the replica that sold is killed before it writes the row", ZH: "卖出之后、更新数据行之前宕机"},
 		Shows:   api.Text{EN: "sold, but not in the row; do the others write it later?", ZH: "已卖出，数据行还没有更新；以后会更新吗？"},
 		perform: soldBehindTheRow,

@@ -87,7 +87,7 @@ func (g *grading) requirements() []Requirement {
 	for _, c := range lockstest.Checks() {
 		claims[c.Name] = c.Claim(card)
 	}
-	hazards := experiment.HazardsOf(experiment.Card{Card: card})
+	hazards := experiment.HazardsOf(card)
 	return slices.DeleteFunc(g.exercise.Requirements(), func(r Requirement) bool {
 		return r.Check != "" && claims[r.Check] == lockstest.Silent ||
 			r.Hazard != "" && !slices.Contains(hazards, r.Hazard)
@@ -214,7 +214,7 @@ type unclaimed struct{ trial.Watcher }
 func (w unclaimed) End(e experiment.Experiment, results []experiment.Result, took time.Duration) {
 	results = slices.Clone(results)
 	for i := range results {
-		results[i].Claim = experiment.Silent
+		results[i].Claim = api.Silent
 	}
 	w.Watcher.End(e, results, took)
 }

@@ -53,7 +53,7 @@ func SurveyTable(s *experiment.Survey, lang string) terminal.Table {
 func SurveySentence(s *experiment.Survey) api.Text {
 	news, known := 0, 0
 	for _, f := range s.Findings {
-		if f.Claim == experiment.Protects {
+		if f.Claim == api.Protects {
 			news++
 		} else {
 			known++

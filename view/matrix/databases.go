@@ -11,7 +11,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oversell/api"
-	"oversell/lab/experiment"
 	"oversell/view/report"
 	"oversell/view/terminal"
 )
@@ -81,10 +80,10 @@ func (s Summary) fraction() string {
 }
 
 // ClaimedBy compares the summaries with other claims, such as those of newer cards.
-func (m Matrix) ClaimedBy(claim func(hazard api.Hazard, strategy string, fenced bool) experiment.Claim) Matrix {
+func (m Matrix) ClaimedBy(claim func(hazard api.Hazard, strategy string, fenced bool) api.Claim) Matrix {
 	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		s.Claim = claim(hazard, r.Strategy, r.Fenced)
-		s.Agrees = s.Agreement() != experiment.Contradicts
+		s.Agrees = s.Agreement() != api.Contradicts
 		r.Summaries[hazard] = s
 	})
 	return m

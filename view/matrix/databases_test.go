@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"oversell/api"
-	"oversell/lab/experiment"
 )
 
 // summaries returns a row with a summary of each hazard.
@@ -72,10 +71,10 @@ func TestDatabases(t *testing.T) {
 func TestClaimedBy(t *testing.T) {
 	t.Parallel()
 	m := Matrix{Hazards: []api.Hazard{"race"}, Rows: []Row{
-		summaries("none", map[api.Hazard]Summary{"race": {Verdict: api.Broken, Failed: 3, Runs: 3, Claim: experiment.Breaks, Agrees: true}}),
+		summaries("none", map[api.Hazard]Summary{"race": {Verdict: api.Broken, Failed: 3, Runs: 3, Claim: api.Breaks, Agrees: true}}),
 	}}
-	for claim, contradictions := range map[experiment.Claim]int{experiment.Breaks: 0, experiment.Silent: 0, experiment.Protects: 1} {
-		changed := m.ClaimedBy(func(api.Hazard, string, bool) experiment.Claim { return claim })
+	for claim, contradictions := range map[api.Claim]int{api.Breaks: 0, api.Silent: 0, api.Protects: 1} {
+		changed := m.ClaimedBy(func(api.Hazard, string, bool) api.Claim { return claim })
 		if lines := changed.Contradictions("en"); len(lines) != contradictions {
 			t.Errorf("claim %q: %q, want %d contradictions", claim, lines, contradictions)
 		}

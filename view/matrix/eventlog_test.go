@@ -16,14 +16,14 @@ import (
 
 // TestEventLog checks that a run is written step by step, or as the figures that it measured.
 func TestEventLog(t *testing.T) {
-	steps := ran("pause", "redis", 1, experiment.Breaks, api.Broken)
+	steps := ran("pause", "redis", 1, api.Breaks, api.Broken)
 	steps.Invariant = experiment.Conservation
 	second := steps.Recording.Events[0]
 	second.At, second.Owner = 8*time.Millisecond, "p"
 	steps.Recording.Events = append(steps.Recording.Events, second)
 	steps.Recording.Spans = []history.Span{{What: "stop", Who: "replica-1", From: 4 * time.Millisecond, To: 8 * time.Millisecond}}
 	steps.Recording.Ops = append(steps.Recording.Ops, history.Op{Return: 12 * time.Millisecond, Replica: "replica-2", Outcome: history.Unknown, Reason: history.Broken})
-	many := ran("herd", "redis", 1, experiment.Breaks, api.Wasteful)
+	many := ran("herd", "redis", 1, api.Breaks, api.Wasteful)
 	for i := range 30 {
 		second.Owner = fmt.Sprint(i)
 		many.Recording.Events = append(many.Recording.Events, second)

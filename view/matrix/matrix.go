@@ -25,15 +25,15 @@ type Row struct {
 
 // Summary holds the runs of one hazard on one strategy, over all seeds.
 type Summary struct {
-	Claim        experiment.Claim `json:"claim,omitempty"`
-	Runs         int              `json:"runs"`
-	Verdict      api.Verdict      `json:"verdict"`                // the worst of all runs
-	Failed       int              `json:"failed"`                 // runs in which the hazard did harm
-	Inconclusive int              `json:"inconclusive,omitempty"` // number of runs
-	Agrees       bool             `json:"agrees"`                 // no contradiction
-	Why          api.Text         `json:"why,omitzero"`           // of the first run with the verdict
-	Command      string           `json:"command,omitempty"`
-	Seeds        []int64          `json:"seeds,omitempty"`
+	Claim        api.Claim   `json:"claim,omitempty"`
+	Runs         int         `json:"runs"`
+	Verdict      api.Verdict `json:"verdict"`                // the worst of all runs
+	Failed       int         `json:"failed"`                 // runs in which the hazard did harm
+	Inconclusive int         `json:"inconclusive,omitempty"` // number of runs
+	Agrees       bool        `json:"agrees"`                 // no contradiction
+	Why          api.Text    `json:"why,omitzero"`           // of the first run with the verdict
+	Command      string      `json:"command,omitempty"`
+	Seeds        []int64     `json:"seeds,omitempty"`
 }
 
 // Summarise makes the matrix of the results.
@@ -78,8 +78,8 @@ func (s Summary) with(result experiment.Result) Summary {
 	if first || slices.Index(order, result.Verdict) > slices.Index(order, s.Verdict) {
 		s.Verdict, s.Why = result.Verdict, result.Why
 	}
-	s.Agrees = s.Agreement() != experiment.Contradicts
-	if s.Claim == experiment.Breaks && s.Failed == 0 && s.Inconclusive < s.Runs {
+	s.Agrees = s.Agreement() != api.Contradicts
+	if s.Claim == api.Breaks && s.Failed == 0 && s.Inconclusive < s.Runs {
 		s.Verdict = api.NotShown
 	}
 	return s
@@ -118,7 +118,7 @@ func (m Matrix) Contradictions(lang string) (lines []string) {
 	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		if !s.Agrees {
 			line := api.Textf("%s, %s: the card claims that this does not break it, but it failed in %d of %d runs.", "%s，%s：卡片声明它不会被破坏，但 %[4]d 次运行中有 %[3]d 次失败。", r.name(), hazard, s.Failed, s.Runs)
-			if s.Claim == experiment.Breaks {
+			if s.Claim == api.Breaks {
 				line = api.Textf("%s, %s: the card claims that this breaks it, but it failed only in %d of %d runs.", "%s，%s：卡片声明它会被破坏，但 %[4]d 次运行中只有 %[3]d 次失败。", r.name(), hazard, s.Failed, s.Runs)
 			}
 			lines = append(lines, api.Joined(line, s.Why).In(lang))
@@ -130,7 +130,7 @@ func (m Matrix) Contradictions(lang string) (lines []string) {
 // Inconclusive lists the summaries with a claim that have an inconclusive run.
 func (m Matrix) Inconclusive(lang string) (lines []string) {
 	m.each(func(r Row, hazard api.Hazard, s Summary) {
-		if s.Inconclusive > 0 && s.Claim != experiment.Silent {
+		if s.Inconclusive > 0 && s.Claim != api.Silent {
 			line := api.Textf("%s, %s: inconclusive in %d of %d runs.", "%s，%s：%[4]d 次运行中有 %[3]d 次无法判定。", r.name(), hazard, s.Inconclusive, s.Runs)
 			lines = append(lines, api.Joined(line, s.Why).In(lang))
 		}

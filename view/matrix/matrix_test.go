@@ -10,7 +10,7 @@ import (
 	"oversell/lab/experiment"
 )
 
-func results(claim experiment.Claim, verdicts ...api.Verdict) (results []experiment.Result) {
+func results(claim api.Claim, verdicts ...api.Verdict) (results []experiment.Result) {
 	for i, v := range verdicts {
 		results = append(results, experiment.Result{Hazard: "pause", Strategy: "redis", Seed: int64(i + 1), Claim: claim, Verdict: v, Why: api.Text{EN: string(v)}})
 	}
@@ -31,19 +31,19 @@ func TestSummaries(t *testing.T) {
 		agrees       bool
 		inconclusive int
 	}{
-		{"protected, and held", results(experiment.Protects, api.Safe, api.Safe), api.Safe, true, 0},
-		{"protected, and broke once in twenty", results(experiment.Protects, append(times(api.Safe, 19), api.Broken)...), api.Broken, false, 0},
-		{"protected, and stalled", results(experiment.Protects, api.Safe, api.Stalled), api.Stalled, false, 0},
-		{"breaks, always", results(experiment.Breaks, api.Broken, api.Broken), api.Broken, true, 0},
-		{"breaks, nineteen of twenty", results(experiment.Breaks, append(times(api.Broken, 19), api.Safe)...), api.Broken, true, 0},
-		{"breaks, eighteen of twenty", results(experiment.Breaks, append(times(api.Broken, 18), api.Safe, api.Safe)...), api.Broken, false, 0},
-		{"breaks, never seen", results(experiment.Breaks, api.Safe, api.Safe), api.NotShown, false, 0},
-		{"breaks by waste", results(experiment.Breaks, api.Wasteful), api.Wasteful, true, 0},
-		{"protected, one run inconclusive", results(experiment.Protects, api.Safe, api.Inconclusive), api.Inconclusive, true, 1},
-		{"breaks, all inconclusive", results(experiment.Breaks, times(api.Inconclusive, 2)...), api.Inconclusive, true, 2},
-		{"breaks, and the inconclusive run may decide", results(experiment.Breaks, append(times(api.Broken, 10), api.Inconclusive)...), api.Broken, true, 1},
-		{"breaks, never seen, one run inconclusive", results(experiment.Breaks, api.Safe, api.Inconclusive), api.NotShown, false, 1},
-		{"no claim", results(experiment.Silent, api.Broken, api.Safe), api.Broken, true, 0},
+		{"protected, and held", results(api.Protects, api.Safe, api.Safe), api.Safe, true, 0},
+		{"protected, and broke once in twenty", results(api.Protects, append(times(api.Safe, 19), api.Broken)...), api.Broken, false, 0},
+		{"protected, and stalled", results(api.Protects, api.Safe, api.Stalled), api.Stalled, false, 0},
+		{"breaks, always", results(api.Breaks, api.Broken, api.Broken), api.Broken, true, 0},
+		{"breaks, nineteen of twenty", results(api.Breaks, append(times(api.Broken, 19), api.Safe)...), api.Broken, true, 0},
+		{"breaks, eighteen of twenty", results(api.Breaks, append(times(api.Broken, 18), api.Safe, api.Safe)...), api.Broken, false, 0},
+		{"breaks, never seen", results(api.Breaks, api.Safe, api.Safe), api.NotShown, false, 0},
+		{"breaks by waste", results(api.Breaks, api.Wasteful), api.Wasteful, true, 0},
+		{"protected, one run inconclusive", results(api.Protects, api.Safe, api.Inconclusive), api.Inconclusive, true, 1},
+		{"breaks, all inconclusive", results(api.Breaks, times(api.Inconclusive, 2)...), api.Inconclusive, true, 2},
+		{"breaks, and the inconclusive run may decide", results(api.Breaks, append(times(api.Broken, 10), api.Inconclusive)...), api.Broken, true, 1},
+		{"breaks, never seen, one run inconclusive", results(api.Breaks, api.Safe, api.Inconclusive), api.NotShown, false, 1},
+		{"no claim", results(api.Silent, api.Broken, api.Safe), api.Broken, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := Summarise(test.results)
@@ -60,7 +60,7 @@ func TestSummaries(t *testing.T) {
 			if (len(m.Contradictions("en")) > 0) == test.agrees {
 				t.Errorf("contradictions: %q", m.Contradictions("en"))
 			}
-			if claimed := test.results[0].Claim != experiment.Silent; (len(m.Inconclusive("en")) > 0) != (test.inconclusive > 0 && claimed) {
+			if claimed := test.results[0].Claim != api.Silent; (len(m.Inconclusive("en")) > 0) != (test.inconclusive > 0 && claimed) {
 				t.Errorf("inconclusive: %q", m.Inconclusive("en"))
 			}
 		})
@@ -91,8 +91,8 @@ func TestMySQLVersions(t *testing.T) {
 
 // TestMarkdown checks the tables, and that what was written can be read.
 func TestMarkdown(t *testing.T) {
-	pauses := results(experiment.Breaks, times(api.Broken, 3)...)
-	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: experiment.Protects, Verdict: api.Safe}
+	pauses := results(api.Breaks, times(api.Broken, 3)...)
+	crash := experiment.Result{Hazard: "crash", Strategy: "redis", Claim: api.Protects, Verdict: api.Safe}
 	before := Summarise(append(pauses, crash, experiment.Result{Hazard: "made-up", Strategy: "zk", Verdict: api.Stalled}))
 	var file strings.Builder
 	about := About{Date: "2026-01-02", Machine: "two cores", Versions: "redis 7"}
@@ -117,11 +117,11 @@ func TestMarkdown(t *testing.T) {
 
 // TestRecord checks that newer summaries replace older ones, and that all others stay the same.
 func TestRecord(t *testing.T) {
-	old := Summarise(append(results(experiment.Protects, api.Safe, api.Safe),
+	old := Summarise(append(results(api.Protects, api.Safe, api.Safe),
 		experiment.Result{Hazard: "race", Strategy: "redis", Seed: 1, Verdict: api.Safe},
 		experiment.Result{Hazard: "race", Strategy: "none", Seed: 1, Verdict: api.Broken}))
 	fenced := experiment.Result{Hazard: "crash", Strategy: "redis", Fenced: true, Seed: 1, Verdict: api.Safe}
-	old.Record(Summarise(append(results(experiment.Breaks, api.Broken), fenced)))
+	old.Record(Summarise(append(results(api.Breaks, api.Broken), fenced)))
 	if want := []api.Hazard{"pause", "race", "crash"}; !slices.Equal(old.Hazards, want) {
 		t.Errorf("the hazards are %v, want %v", old.Hazards, want)
 	}
@@ -129,7 +129,7 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("the rows are %+v", old.Rows)
 	}
 	redis := old.Rows[0].Summaries
-	if s := redis["pause"]; s.Claim != experiment.Breaks || s.Runs != 1 || s.Failed != 1 || !s.Agrees {
+	if s := redis["pause"]; s.Claim != api.Breaks || s.Runs != 1 || s.Failed != 1 || !s.Agrees {
 		t.Errorf("what ran again: %+v", s)
 	}
 	if redis["race"].Runs != 1 || old.Rows[1].Summaries["race"].Failed != 1 {
@@ -142,7 +142,7 @@ func TestVerdictsInWords(t *testing.T) {
 	for _, v := range []api.Verdict{
 		api.Safe, api.Stalled, api.Broken, api.Aborted, api.Wasteful, api.NotShown, api.Inconclusive,
 	} {
-		for _, claim := range []experiment.Claim{experiment.Protects, experiment.Breaks, experiment.Silent} {
+		for _, claim := range []api.Claim{api.Protects, api.Breaks, api.Silent} {
 			word, sentence := v.In("zh"), Sentence(experiment.Result{Hazard: "pause", Strategy: "redis", Verdict: v, Claim: claim})
 			if word == string(v) || !strings.Contains(sentence.EN, "redis") || !strings.Contains(sentence.ZH, "redis") {
 				t.Errorf("%s, %s: %s %v", v, claim, word, sentence)

@@ -131,7 +131,7 @@ func (m Matrix) chapter(hazard api.Hazard, results []experiment.Result, lang str
 	c.Hazard = hazard
 	for _, r := range m.Rows {
 		for _, result := range r.shown(hazard, results) {
-			c.Sections = append(c.Sections, section{RunOf(result, lang, anchorOf(result)), result, result.Agreement() == experiment.Contradicts})
+			c.Sections = append(c.Sections, section{RunOf(result, lang, anchorOf(result)), result, result.Agreement() == api.Contradicts})
 		}
 	}
 	return c
@@ -153,7 +153,7 @@ func (r Row) runs(hazard api.Hazard, results []experiment.Result) (runs []experi
 func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Result) {
 	m.each(func(r Row, hazard api.Hazard, s Summary) {
 		runs, i := r.runs(hazard, results)
-		if i >= 0 && (s.Claim != experiment.Silent || s.Failed > 0) {
+		if i >= 0 && (s.Claim != api.Silent || s.Failed > 0) {
 			typical = append(typical, runs[i])
 		}
 	})
@@ -163,7 +163,7 @@ func (m Matrix) Typical(results []experiment.Result) (typical []experiment.Resul
 func (r Row) shown(hazard api.Hazard, results []experiment.Result) (shown []experiment.Result) {
 	runs, typical := r.runs(hazard, results)
 	for i, result := range runs {
-		if i == typical || result.Agreement() == experiment.Contradicts {
+		if i == typical || result.Agreement() == api.Contradicts {
 			shown = append(shown, result)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // ran returns a result with a recording: one sale by one holder.
-func ran(hazard api.Hazard, strategy string, seed int64, claim experiment.Claim, verdict api.Verdict) experiment.Result {
+func ran(hazard api.Hazard, strategy string, seed int64, claim api.Claim, verdict api.Verdict) experiment.Result {
 	const ms = time.Millisecond
 	step := func(at time.Duration, what api.Step) history.Event {
 		return history.Event{Replica: "replica-1", Strategy: strategy, Step: what, Key: "stock:1", Owner: "o", At: at}
@@ -40,19 +40,19 @@ func pageOf(t *testing.T, results []experiment.Result, lang string) string {
 }
 
 func fencedOnce() experiment.Result {
-	r := ran("pause", "redis", 1, experiment.Protects, api.Safe)
+	r := ran("pause", "redis", 1, api.Protects, api.Safe)
 	r.Fenced = true
 	return r
 }
 
 func matrixResults() []experiment.Result {
-	quiet := ran("crash", "none", 1, experiment.Silent, api.Inconclusive)
+	quiet := ran("crash", "none", 1, api.Silent, api.Inconclusive)
 	quiet.Recording = history.Recording{}
 	return []experiment.Result{
-		ran("pause", "redis", 1, experiment.Breaks, api.Broken), ran("pause", "redis", 2, experiment.Breaks, api.Broken), ran("pause", "redis", 3, experiment.Breaks, api.Safe),
+		ran("pause", "redis", 1, api.Breaks, api.Broken), ran("pause", "redis", 2, api.Breaks, api.Broken), ran("pause", "redis", 3, api.Breaks, api.Safe),
 		fencedOnce(),
-		ran("pause", "zk", 1, experiment.Protects, api.Safe), ran("pause", "zk", 2, experiment.Protects, api.Broken),
-		ran("crash", "redis", 1, experiment.Silent, api.Safe), ran("crash", "redis", 2, experiment.Silent, api.Stalled),
+		ran("pause", "zk", 1, api.Protects, api.Safe), ran("pause", "zk", 2, api.Protects, api.Broken),
+		ran("crash", "redis", 1, api.Silent, api.Safe), ran("crash", "redis", 2, api.Silent, api.Stalled),
 		quiet,
 	}
 }
@@ -143,7 +143,7 @@ func TestPageInChinese(t *testing.T) {
 }
 
 func TestPageLoadsNothingAndEscapesAll(t *testing.T) {
-	bad := ran("pause", "redis", 1, experiment.Silent, api.Broken)
+	bad := ran("pause", "redis", 1, api.Silent, api.Broken)
 	bad.Why = api.Text{EN: `<script>alert(1)</script>`}
 	bad.Recording.Ops[0].Reason = `<img src="http://evil/x">`
 	bad.Recording.Spans = []history.Span{{What: `"><iframe>`, Who: "</text>", To: time.Second}}

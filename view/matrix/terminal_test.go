@@ -11,7 +11,7 @@ import (
 	"oversell/view/terminal"
 )
 
-func of(hazard api.Hazard, strategy string, fenced bool, claim experiment.Claim, verdict api.Verdict, why string) experiment.Result {
+func of(hazard api.Hazard, strategy string, fenced bool, claim api.Claim, verdict api.Verdict, why string) experiment.Result {
 	return experiment.Result{Hazard: hazard, Strategy: strategy, Fenced: fenced, Claim: claim, Verdict: verdict, Why: api.Text{EN: why, ZH: why}}
 }
 
@@ -25,11 +25,11 @@ func printed(t *testing.T, screen terminal.Screen, lang string, results ...exper
 // TestPrintOneHazard checks the line of each verdict, with its sign and the claim of the card.
 func TestPrintOneHazard(t *testing.T) {
 	results := []experiment.Result{
-		of("pause", "redis", false, experiment.Breaks, api.Broken, "2 sold, 1 taken from stock"),
-		of("pause", "redis", true, experiment.Protects, api.Safe, ""),
-		of("pause", "zk", false, experiment.Protects, api.Stalled, "no request acquired the lock"),
-		of("pause", "version", false, experiment.Silent, api.Wasteful, "many retries"),
-		of("pause", "etcd", false, experiment.Protects, api.Inconclusive, "an answer is missing"),
+		of("pause", "redis", false, api.Breaks, api.Broken, "2 sold, 1 taken from stock"),
+		of("pause", "redis", true, api.Protects, api.Safe, ""),
+		of("pause", "zk", false, api.Protects, api.Stalled, "no request acquired the lock"),
+		of("pause", "version", false, api.Silent, api.Wasteful, "many retries"),
+		of("pause", "etcd", false, api.Protects, api.Inconclusive, "an answer is missing"),
 	}
 	const want = `
 ✗ redis           broken, as its card claims: 2 sold, 1 taken from stock
@@ -53,7 +53,7 @@ func TestPrintOneHazard(t *testing.T) {
 func TestPrintTables(t *testing.T) {
 	var results []experiment.Result
 	for _, hazard := range experiment.Hazards() {
-		results = append(results, of(hazard, "redis", false, experiment.Breaks, api.Broken, ""), of(hazard, "redis-multi-servers", true, experiment.Protects, api.Safe, ""))
+		results = append(results, of(hazard, "redis", false, api.Breaks, api.Broken, ""), of(hazard, "redis-multi-servers", true, api.Protects, api.Safe, ""))
 	}
 	for _, width := range []int{0, 80, 100, 200} {
 		got := printed(t, terminal.Screen{Width: width}, "en", results...)

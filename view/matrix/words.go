@@ -41,7 +41,7 @@ func Sentence(r experiment.Result) api.Text {
 	more := map[string]api.Text{
 		"agrees": {EN: "The card claims the same.", ZH: "与卡片一致。"}, "contradicts": {EN: "The card claims otherwise.", ZH: "与卡片不符。"},
 	}[r.Agreement()]
-	if r.Claim == experiment.Silent {
+	if r.Claim == api.Silent {
 		more = api.Text{EN: "The card claims nothing about this hazard.", ZH: "卡片没有提到这种故障。"}
 	}
 	return api.Joined(s, more)
