@@ -84,8 +84,10 @@ type Sale struct {
 	Outcome  Outcome `json:"outcome"`
 	Strategy string  `json:"strategy"`
 	Replica  string  `json:"replica"`
-	Product  int64   `json:"product"`
-	Qty      int     `json:"qty"`
+	// Owner names the request, as the owner of its lock and in its steps: see Event.
+	Owner   string `json:"owner"`
+	Product int64  `json:"product"`
+	Qty     int    `json:"qty"`
 	// Remaining is the stock after the sale. nil means that the strategy does not know this stock.
 	Remaining *int    `json:"remaining,omitempty"`
 	Fence     int64   `json:"fence,omitempty"`
@@ -118,6 +120,8 @@ type Problem struct {
 	Outcome  Outcome `json:"outcome"`
 	Replica  string  `json:"replica"`
 	Strategy string  `json:"strategy,omitempty"`
+	// Owner is that of a Sale. It is empty if the request was rejected before it had one.
+	Owner string `json:"owner,omitempty"`
 	// Name is the client's name for a primitive, such as a semaphore.
 	Name     string  `json:"name,omitempty"`
 	WaitedMS float64 `json:"waited_ms"`

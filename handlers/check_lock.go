@@ -45,7 +45,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	}
 	if err != nil {
 		p := s.describe(err)
-		p.Strategy, p.WaitedMS, p.Retries, p.Warning = card.ID, ms(receipt.Waited), receipt.Retries, warning.In(lang)
+		p.Strategy, p.Owner, p.WaitedMS, p.Retries, p.Warning = card.ID, order.Owner, ms(receipt.Waited), receipt.Retries, warning.In(lang)
 		s.metrics.observe(card, p.Outcome, receipt)
 		describeSale(c.Request.Context(), card.ID, p.Outcome, receipt)
 		return nil, p
@@ -82,7 +82,7 @@ func (s *Service) sale(strategy string, o stock.Order, r stock.Receipt, lang str
 		remaining = nil
 	}
 	return api.Sale{
-		Outcome: api.Sold, Strategy: strategy, Replica: s.Replica, Product: o.Product, Qty: o.Qty,
+		Outcome: api.Sold, Strategy: strategy, Replica: s.Replica, Owner: o.Owner, Product: o.Product, Qty: o.Qty,
 		Remaining: remaining, Fence: r.Fence, WaitedMS: ms(r.Waited), HeldMS: ms(r.Held), PooledMS: ms(r.Pooled),
 		Retries: r.Retries, Warning: r.Warning.In(lang),
 	}

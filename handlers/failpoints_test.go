@@ -235,3 +235,32 @@ func TestFailpointCommands(t *testing.T) {
 		t.Errorf("without commands: %+v", got)
 	}
 }
+
+// named sells to each request, or fails, and stores the owner of the last one.
+type named struct {
+	owner *string
+	err   error
+}
+
+func (named) Card() api.Card { return api.Card{ID: "named"} }
+
+func (n named) Deduct(_ context.Context, o stock.Order) (stock.Receipt, error) {
+	*n.owner = o.Owner
+	return stock.Receipt{}, n.err
+}
+
+// TestOwner checks that each answer names the owner of its request, whether it sold or not.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	for status, err := range map[int]error{http.StatusOK: nil, http.StatusConflict: stock.ErrSoldOut, http.StatusServiceUnavailable: locks.ErrNotAcquired} {
+		var owner string
+		s := handlers.New(handlers.Config{Replica: "replica-1", Strategies: []locks.Strategy{named{&owner, err}}, Log: t.Logf})
+		t.Cleanup(s.Close)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/check/lock?strategy=named", nil))
+		var got struct{ Owner string }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != status || got.Owner == "" || got.Owner != owner {
+			t.Errorf("status %d with the owner %q, %v; want %d with %q", w.Code, got.Owner, err, status, owner)
+		}
+	}
+}

@@ -52,6 +52,8 @@ type Op struct {
 	Backend string // the unavailable backend, if the service names one
 	Detail  string // the error text of the service or of the network
 	Replica string // the replica that answered, if it is known
+	// Owner is that of the request's Events. Without an answer, it is not known.
+	Owner string `json:"owner,omitempty"`
 
 	// Remaining is the stock after the sale. A sale of Qty 0 is a read.
 	Remaining    int

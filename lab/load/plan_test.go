@@ -192,8 +192,8 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeKeepsTheDetail(t *testing.T) {
 	var op history.Op
-	judge(&op, 503, []byte(`{"outcome":"unavailable","backend":"redis","detail":"dial tcp: refused","replica":"replica-3","waited_ms":2.5,"retries":4}`))
-	if op.Backend != "redis" || op.Detail != "dial tcp: refused" || op.Replica != "replica-3" || op.Waited != 2500*time.Microsecond || op.Retries != 4 {
+	judge(&op, 503, []byte(`{"outcome":"unavailable","backend":"redis","detail":"dial tcp: refused","replica":"replica-3","owner":"replica-3-1","waited_ms":2.5,"retries":4}`))
+	if op.Backend != "redis" || op.Detail != "dial tcp: refused" || op.Replica != "replica-3" || op.Owner != "replica-3-1" || op.Waited != 2500*time.Microsecond || op.Retries != 4 {
 		t.Errorf("%+v", op)
 	}
 	judge(&op, 409, []byte(`{"outcome":"sold_out","detail":"nothing left"}`))

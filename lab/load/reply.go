@@ -29,7 +29,7 @@ func judge(op *history.Op, status int, body []byte) {
 		op.Outcome = byStatus(status)
 		return
 	}
-	op.Reason, op.Replica, op.Backend, op.Retries = string(r.Outcome), r.Replica, r.Backend, r.Retries
+	op.Reason, op.Replica, op.Owner, op.Backend, op.Retries = string(r.Outcome), r.Replica, r.Owner, r.Backend, r.Retries
 	op.Waited, op.Held, op.Pooled = millis(r.WaitedMS), millis(r.HeldMS), millis(r.PooledMS)
 	switch {
 	case r.Outcome == api.Sold && status == http.StatusOK:

@@ -197,6 +197,7 @@ func (s *scene) addAnswer(client int, task *task) {
 		r.From, r.Stock = s.stock, strconv.Itoa(task.op.Remaining)
 	}
 	at := task.op.Return
+	const sameMoment = 5 * time.Millisecond // by which the clocks of a replica and of the lab may differ
 	if last := task.lastStep(); last-at < sameMoment {
 		at = max(at, last)
 	}

@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,43 +65,46 @@ func tasksOf(rec history.Recording, end time.Duration) []*task {
 	return tasks
 }
 
-// sameMoment is the tolerated difference between the clocks of a replica and of the lab.
-const sameMoment = 5 * time.Millisecond
-
-// pair gives each task the op of its request, the client's record. An op does not name the lock's
-// owner, so pair looks at the ops of the replica that were open at the task's first step. It takes
-// the op that was sent closest to this step. Each op that is left becomes a task without steps.
+// pair gives each task the op of its request, the client's record. Each op that is left becomes a task without steps.
 func pair(tasks []*task, ops []history.Op) (stepless []*task) {
-	taken := make([]bool, len(ops))
+	byOwner, nameless := map[string]*task{}, map[string][]*history.Op{} // these by replica
 	for _, t := range tasks {
-		best := -1
-		for i := range ops {
-			if taken[i] || !t.mayBe(ops[i]) {
-				continue
-			}
-			if best < 0 || (t.began()-ops[i].Call).Abs() < (t.began()-ops[best].Call).Abs() {
-				best = i
-			}
-		}
-		if best >= 0 {
-			t.op, taken[best] = &ops[best], true
-		}
+		byOwner[t.owner] = t
 	}
 	for i := range ops {
-		if !taken[i] {
-			stepless = append(stepless, &task{replica: ops[i].Replica, op: &ops[i]})
+		op := &ops[i]
+		t := byOwner[op.Owner]
+		switch {
+		case op.Owner == "":
+			nameless[op.Replica] = append(nameless[op.Replica], op)
+		case t == nil:
+			stepless = append(stepless, &task{replica: op.Replica, op: op})
+		default:
+			t.op = op
 		}
+	}
+	for _, replica := range slices.Sorted(maps.Keys(nameless)) {
+		stepless = append(stepless, pairNameless(tasks, replica, nameless[replica])...)
 	}
 	return stepless
 }
 
-func (t *task) mayBe(op history.Op) bool {
-	if op.Replica != t.replica || op.Call > t.began()+sameMoment || op.Return < t.began() {
-		return false
+// pairNameless pairs the ops that name no owner: those without an answer, and all in recordings of earlier versions. They
+// are those of the other tasks of the replica if there are as many, in the order in which they ended.
+func pairNameless(tasks []*task, replica string, ops []*history.Op) (stepless []*task) {
+	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return t.replica != replica || t.op != nil })
+	if len(rest) != len(ops) {
+		for _, op := range ops {
+			stepless = append(stepless, &task{replica: replica, op: op})
+		}
+		return stepless
 	}
-	// Only a request whose client disconnected may take steps after the end that the client recorded.
-	last := t.events[len(t.events)-1].At
-	return op.Outcome == history.Unknown || op.Return >= last-sameMoment
+	slices.SortStableFunc(rest, func(a, b *task) int { return cmp.Compare(a.lastStep(), b.lastStep()) })
+	slices.SortStableFunc(ops, func(a, b *history.Op) int { return cmp.Compare(a.Return, b.Return) })
+	for i, t := range rest {
+		t.op = ops[i]
+	}
+	return nil
 }
 
 // live sets the waits and holds from the steps. Nested grants of one owner are one hold.

@@ -24,7 +24,7 @@ func ran(hazard api.Hazard, strategy string, seed int64, claim api.Claim, verdic
 		Why: api.Textf("run %d of %s", "%[2]s 的第 %[1]d 次运行", seed, strategy), Sold: 2, Taken: 1,
 		Recording: history.Recording{
 			Events: []history.Event{step(2*ms, "asked"), step(3*ms, "granted"), step(9*ms, "released")},
-			Ops:    []history.Op{{Strategy: strategy, Qty: 1, Call: ms, Return: 10 * ms, Outcome: history.OK, Reason: history.Sold, Replica: "replica-1"}},
+			Ops:    []history.Op{{Strategy: strategy, Qty: 1, Call: ms, Return: 10 * ms, Outcome: history.OK, Reason: history.Sold, Replica: "replica-1", Owner: "o"}},
 		},
 	}
 }
