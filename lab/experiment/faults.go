@@ -52,28 +52,11 @@ func (r *round) injectAll(ctx context.Context, faults ...fault.Fault) (heal faul
 	if r.bed.idle || len(faults) == 0 {
 		return noHeal, nil
 	}
-	if heal, err = fault.Together(faults...).Inject(ctx); err == nil {
-		r.span.What, r.span.Who = nameOf(faults)
+	all := fault.Together(faults...)
+	if heal, err = all.Inject(ctx); err == nil {
+		r.span.What, r.span.Who = all.Name, all.Target
 	}
 	return heal, err
-}
-
-// nameOf returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".
-// Of more than three servers, it leaves out the numbers.
-func nameOf(faults []fault.Fault) (what, who string) {
-	var servers, targets []string
-	kind := faults[0].Name[:strings.LastIndex(faults[0].Name, " ")+1]
-	for _, one := range faults {
-		servers = append(servers, strings.TrimPrefix(one.Name, kind))
-		targets = append(targets, one.Target)
-	}
-	if servers, targets = slices.Compact(servers), slices.Compact(targets); len(servers) > 3 {
-		for i, s := range servers {
-			servers[i] = service(s)
-		}
-		servers = slices.Compact(servers)
-	}
-	return kind + strings.Join(servers, ", "), strings.Join(targets, ", ")
 }
 
 // observe says why no fault has landed. With several faults, such as cuts from all servers, one of them is enough: a

@@ -337,9 +337,7 @@ func allOf(all []fault.Fault) (f fault.Fault, ok bool) {
 	if len(all) == 0 {
 		return f, false
 	}
-	f = fault.Together(all...)
-	f.Name, f.Target = nameOf(all)
-	return f, true
+	return fault.Together(all...), true
 }
 
 // cutRow keeps the sales of a stock in Redis from the row, until Redis fails over.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Together injects faults of the same kind, such as on the links to all servers of a lock, and heals them in reverse
@@ -19,8 +20,9 @@ func Together(all ...Fault) Fault {
 		}
 		return errors.Join(errs...)
 	}
+	name, target := nameOf(all)
 	return Fault{
-		Name: all[0].Name, Target: all[0].Target,
+		Name: name, Target: target,
 		inject: func(ctx context.Context) error {
 			for _, f := range all {
 				h, err := f.Inject(ctx)
@@ -45,6 +47,24 @@ func Together(all ...Fault) Fault {
 			return slices.ContainsFunc(all, func(f Fault) bool { return f.Others != nil && f.Others() })
 		},
 	}
+}
+
+// nameOf returns one name and the targets of faults at the same time, such as "cut from redis-1, redis-2".
+// Of more than three servers, it leaves out the numbers.
+func nameOf(faults []Fault) (what, who string) {
+	var servers, targets []string
+	kind := faults[0].Name[:strings.LastIndex(faults[0].Name, " ")+1]
+	for _, one := range faults {
+		servers = append(servers, strings.TrimPrefix(one.Name, kind))
+		targets = append(targets, one.Target)
+	}
+	if servers, targets = slices.Compact(servers), slices.Compact(targets); len(servers) > 3 {
+		for i, s := range servers {
+			servers[i], _, _ = strings.Cut(s, "-")
+		}
+		servers = slices.Compact(servers)
+	}
+	return kind + strings.Join(servers, ", "), strings.Join(targets, ", ")
 }
 
 // Landed returns nil if one of the faults has had its effect, as far as that can be observed. Inject itself has observed

@@ -1,10 +1,8 @@
-package experiment
+package fault
 
 import (
 	"strings"
 	"testing"
-
-	"oversell/lab/fault"
 )
 
 // TestTogether checks the name of faults at the same time: a recording must not name only the last one.
@@ -18,11 +16,11 @@ func TestTogether(t *testing.T) {
 		"clock jumps by 1h0m0s@redis-1 clock jumps by 1h0m0s@redis-2":                                                "clock jumps by 1h0m0s@redis-1, redis-2",
 		"cut from redis-1@replica-1 cut from redis-2@replica-1 cut from zookeeper@replica-1 cut from etcd@replica-1": "cut from redis, zookeeper, etcd@replica-1",
 	} {
-		var all []fault.Fault
+		var all []Fault
 		for rest := faults; rest != ""; {
 			name, after, _ := strings.Cut(rest, "@")
 			target, more, _ := strings.Cut(after, " ")
-			all, rest = append(all, fault.Fault{Name: name, Target: target}), more
+			all, rest = append(all, Fault{Name: name, Target: target}), more
 		}
 		if what, who := nameOf(all); what+"@"+who != want {
 			t.Errorf("%s: %s@%s, want %s", faults, what, who, want)
