@@ -64,8 +64,8 @@ func (bed *Testbed) faultsFor(c api.Card) []chaos.Verb {
 // lockServers returns the servers of a strategy's lock, or of its stock if it is no lock.
 func (bed *Testbed) lockServers(c api.Card) (servers []*rig.Server) {
 	for _, s := range bed.Rig.Servers() {
-		several := c.Uses("redlock") || service(s.Name()) != "redis" && c.LockService() != "mysql"
-		if service(s.Name()) == c.LockService() && !strings.HasSuffix(s.Name(), "replica") && (several || len(servers) == 0) {
+		several := c.Uses("redlock") || rig.Kind(s.Name()) != "redis" && c.LockService() != "mysql"
+		if rig.Kind(s.Name()) == c.LockService() && !strings.HasSuffix(s.Name(), "replica") && (several || len(servers) == 0) {
 			servers = append(servers, s)
 		}
 	}

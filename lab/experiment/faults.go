@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/backend"
@@ -14,16 +13,10 @@ import (
 
 // This file has what the experiments use to inject their faults.
 
-// service returns the kind of a server, such as redis for redis-3.
-func service(server string) string {
-	kind, _, _ := strings.Cut(server, "-")
-	return kind
-}
-
 // links returns a replica's links to servers of these kinds. An empty from means all replicas.
 func (bed *Testbed) links(from string, kinds ...string) []*rig.Link {
 	return slices.DeleteFunc(bed.Rig.Links(), func(l *rig.Link) bool {
-		return !slices.Contains(kinds, service(l.To())) || l.From() != from && (from != "" || service(l.From()) != "replica")
+		return !slices.Contains(kinds, rig.Kind(l.To())) || l.From() != from && (from != "" || rig.Kind(l.From()) != "replica")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/check"
+	"oversell/lab/rig"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/rig/rigtest"
@@ -168,7 +169,7 @@ func withstands(c api.Card) bool {
 func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map[string]int) error {
 	replicas, servers := bed.Rig.Addresses().Replicas, []string{"mysql"}
 	for _, s := range bed.Rig.Servers() {
-		if kind := service(s.Name()); (kind == "redis" || kind == "zookeeper" || kind == "etcd") && !strings.HasSuffix(s.Name(), "replica") {
+		if kind := rig.Kind(s.Name()); (kind == "redis" || kind == "zookeeper" || kind == "etcd") && !strings.HasSuffix(s.Name(), "replica") {
 			servers = append(servers, s.Name())
 		}
 	}
@@ -191,7 +192,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 	default:
 		f = fault.Restart(server)
 	}
-	faults[f.Name+" "+service(target)]++
+	faults[f.Name+" "+rig.Kind(target)]++
 	heal, err := f.Inject(context.WithoutCancel(ctx)) // an interrupted fault would stay
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", f.Name, target, err)

@@ -12,6 +12,7 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 )
 
 // restart restarts every backend while clients buy. All answers must fit into one order of all
@@ -30,7 +31,7 @@ func restart() Experiment {
 // backends returns the names of all servers that keep locks or stock, in the order of their start.
 func (bed *Testbed) backends() (names []string) {
 	for _, s := range bed.Rig.Servers() {
-		if kind := service(s.Name()); slices.Contains(api.LockServices(), kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
+		if kind := rig.Kind(s.Name()); slices.Contains(api.LockServices(), kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
 			names = append(names, s.Name())
 		}
 	}
@@ -79,7 +80,7 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 		results[i] = r.afterRestart(ctx, s)
 		var missed error
 		for _, f := range r.faults {
-			if service(f.Target) == s.Card.LockService() {
+			if rig.Kind(f.Target) == s.Card.LockService() {
 				missed = errors.Join(missed, f.Landed(ctx))
 			}
 		}

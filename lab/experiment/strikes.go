@@ -379,7 +379,7 @@ func (p *player) links(on string, m chaos.Move) []*rig.Link {
 	onPostgres := slices.Contains(p.services(), "postgres")
 	var ofLock []*rig.Server
 	for _, servers := range p.servers() {
-		if m.Do == chaos.Cut && m.Low == 0 && service(servers[0].Name()) == "redis" { // two of five are not enough for Redlock
+		if m.Do == chaos.Cut && m.Low == 0 && rig.Kind(servers[0].Name()) == "redis" { // two of five are not enough for Redlock
 			servers = servers[:len(servers)/2+1]
 		}
 		ofLock = append(ofLock, servers...)
@@ -387,7 +387,7 @@ func (p *player) links(on string, m chaos.Move) []*rig.Link {
 	return slices.DeleteFunc(p.bed.Rig.Links(), func(l *rig.Link) bool {
 		struck := slices.ContainsFunc(ofLock, func(s *rig.Server) bool { return s.Name() == l.To() }) || onPostgres && l.To() == "pgbouncer"
 		if m.Do == chaos.HoldsRow {
-			struck = service(l.To()) == "mysql"
+			struck = rig.Kind(l.To()) == "mysql"
 		}
 		return l.From() != on || !struck || m.Low > 0 && !concerns(m, l.To())
 	})
@@ -433,7 +433,7 @@ func (p *player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bo
 	var all []fault.Fault
 	if v == chaos.ClocksJump {
 		for _, s := range p.bed.Rig.Servers() {
-			if service(s.Name()) == "redis" && !strings.HasSuffix(s.Name(), "replica") {
+			if rig.Kind(s.Name()) == "redis" && !strings.HasSuffix(s.Name(), "replica") {
 				all = append(all, fault.ClockJump(s, time.Hour))
 			}
 		}
@@ -463,7 +463,7 @@ func (p *player) leaderLast(ctx context.Context, servers []*rig.Server) []*rig.S
 		addresses []string
 		leads     func(context.Context, string) (bool, error)
 	}{"zookeeper": {at.Zookeeper, backend.ZooKeeperLeads}, "etcd": {at.Etcd, backend.EtcdLeads}}
-	kind := service(servers[0].Name())
+	kind := rig.Kind(servers[0].Name())
 	for i, addr := range kinds[kind].addresses {
 		if yes, err := kinds[kind].leads(ctx, addr); err == nil && yes && i < len(servers) {
 			leader := servers[i]

@@ -89,6 +89,12 @@ func (s *Server) port() string {
 // Name returns the server's name, such as redis-1.
 func (s *Server) Name() string { return s.name }
 
+// Kind returns the kind of a server with this name, such as redis for redis-3.
+func Kind(server string) string {
+	kind, _, _ := strings.Cut(server, "-")
+	return kind
+}
+
 // Addr returns the host:port where the server listens.
 func (s *Server) Addr() string { return s.addr }
 
