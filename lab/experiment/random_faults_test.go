@@ -14,9 +14,9 @@ import (
 
 	"oversell/api"
 	"oversell/lab/check"
-	"oversell/lab/rig"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
 
