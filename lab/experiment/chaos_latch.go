@@ -53,8 +53,8 @@ func (r *run) awaitWoken(ctx context.Context, limit time.Duration) error {
 
 // latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
 // counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
-func (p *played) latchActs() (acts []check.LockOp, events []history.Event) {
-	for _, h := range p.hands {
+func (r *run) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+	for _, h := range r.hands {
 		act := h.act
 		if h.failed != nil {
 			if act.Act == check.Leave {
@@ -65,17 +65,17 @@ func (p *played) latchActs() (acts []check.LockOp, events []history.Event) {
 		}
 		if h.answer.Set {
 			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: act.Call, Return: act.Return}
-			acts = append(acts, slices.Repeat([]check.LockOp{set}, p.primitive.latch)...)
+			acts = append(acts, slices.Repeat([]check.LockOp{set}, r.subject.primitive.latch)...)
 		}
 		acts = append(acts, act)
 		if act.Act == check.Enter {
 			free := act
 			free.Act = check.Leave
 			acts = append(acts, free)
-			events = append(events, p.event(h, api.Asked, act.Call), p.event(h, api.Granted, act.Return), p.event(h, api.Released, act.Return))
+			events = append(events, r.event(h, api.Asked, act.Call), r.event(h, api.Granted, act.Return), r.event(h, api.Released, act.Return))
 		}
 	}
-	for _, s := range p.rec.Spans {
+	for _, s := range rec.Spans {
 		if !s.OnReplica() {
 			acts = append(acts, check.LockOp{Act: check.Expire, Owner: latchOwner, Call: s.From, Return: check.Open})
 		}
@@ -86,19 +86,15 @@ func (p *played) latchActs() (acts []check.LockOp, events []history.Event) {
 
 // openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
 // The model knows no order between the two acts of one request.
-func openedEarly(p *played) *finding {
-	gone := slices.ContainsFunc(p.rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
-	early := !gone && slices.ContainsFunc(p.hands, func(h *byHand) bool {
+func (r *run) openedEarly(rec history.Recording) bool {
+	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
+	return !gone && slices.ContainsFunc(r.hands, func(h *byHand) bool {
 		counted := 0
-		for _, other := range p.hands {
+		for _, other := range r.hands {
 			if other.Do == chaos.Counts && other.act.Call < h.act.Return && (other.failed != nil || other.act.Return > h.act.Call) {
 				counted++
 			}
 		}
-		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < p.primitive.latch
+		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < r.subject.primitive.latch
 	})
-	if !early {
-		return nil
-	}
-	return &finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
 }

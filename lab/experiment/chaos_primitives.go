@@ -178,18 +178,18 @@ func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 }
 
 // event returns a step of a request by hand, for a picture.
-func (p *played) event(h *byHand, s api.Step, at time.Duration) history.Event {
-	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: p.Card.ID, Key: p.key(), Step: s, At: at}
+func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
+	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: s, At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
-func (p *played) acts() (acts []check.LockOp, events []history.Event) {
-	if p.primitive.latch > 0 {
-		return p.latchActs()
+func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
+	if r.subject.primitive.latch > 0 {
+		return r.latchActs(rec)
 	}
 	released := map[string]time.Duration{}
-	for _, h := range p.hands {
+	for _, h := range r.hands {
 		act := h.act
 		switch {
 		case act.Act == check.Leave && h.failed != nil:
@@ -198,24 +198,24 @@ func (p *played) acts() (acts []check.LockOp, events []history.Event) {
 		case act.Act == check.Leave:
 			released[act.Owner] = act.Return
 			acts = append(acts, act)
-			events = append(events, p.event(h, api.Released, act.Return))
+			events = append(events, r.event(h, api.Released, act.Return))
 		case h.failed == nil:
 			acts = append(acts, act)
-			events = append(events, p.event(h, api.Asked, act.Call), p.event(h, api.Granted, act.Return))
+			events = append(events, r.event(h, api.Asked, act.Call), r.event(h, api.Granted, act.Return))
 		}
 	}
-	for _, h := range p.hands {
+	for _, h := range r.hands {
 		if !h.holds() {
 			continue
 		}
-		own, until := p.rec, check.Open
+		own, until := rec, check.Open
 		if at, ok := released[h.act.Owner]; ok {
 			until = at
 		}
 		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
-		if p.Card.Uses("zookeeper") { // its process gives it back as soon as its connection breaks
+		if r.subject.Card.Uses("zookeeper") { // its process gives it back as soon as its connection breaks
 			own.Lease = 0
 		}
 		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
@@ -224,13 +224,4 @@ func (p *played) acts() (acts []check.LockOp, events []history.Event) {
 	}
 	slices.SortStableFunc(events, func(a, b history.Event) int { return int(a.At - b.At) })
 	return acts, events
-}
-
-// grantedInNoOrder finds a grant, or a latch that opened, although others held the permits.
-func grantedInNoOrder(p *played) *finding {
-	acts, _ := p.acts()
-	if got := (check.LockModel{Permits: p.primitive.permits}).Check(acts); got.Verdict == api.Broken {
-		return &finding{api.Broken, MutualExclusion, got.Why}
-	}
-	return nil
 }

@@ -477,7 +477,7 @@ func crashBetween() Experiment {
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
 		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
+				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.command.name, p.nth, grantBound)))(p)
 		},
 	}
 }
@@ -557,7 +557,7 @@ func releaseReply() Experiment {
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
 		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
-				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.command, p.nth, grantBound)))(p)
+				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.command.name, p.nth, grantBound)))(p)
 		},
 	}
 }
@@ -593,7 +593,7 @@ func missedRelease() Experiment {
 				return nil
 			}
 			return stalled(api.Textf("The command %[1]s, number %[2]d of the waiter, arrived after the holder's release. The waiter still did not have the lock %[3]v later.",
-				"等待者的第 %[2]d 条命令 %[1]s 在持锁者释放锁之后到达，此后 %[3]v 它仍然没有拿到锁。", p.command, p.nth, late.Round(time.Second)))
+				"等待者的第 %[2]d 条命令 %[1]s 在持锁者释放锁之后到达，此后 %[3]v 它仍然没有拿到锁。", p.command.name, p.nth, late.Round(time.Second)))
 		},
 	}
 }

@@ -31,7 +31,7 @@ func inconclusive(en, zh string) *finding {
 // judge judges what was recorded of a strategy. The first rule that finds something decides.
 func (r *round) judge(ctx context.Context, p *played) Result {
 	result := r.safe(p.Subject, p.rec)
-	if p.primitive == nil {
+	if p.permits == 0 {
 		var err error
 		if p.stock, err = r.count(ctx, r.countOn, p.Subject, &result); err != nil {
 			result.Verdict, result.Why = api.Inconclusive, failure(err)
@@ -58,7 +58,7 @@ func (r *round) judge(ctx context.Context, p *played) Result {
 // update, but not two holders within it.
 func (r *round) rules(p *played) []rule {
 	switch {
-	case p.primitive != nil:
+	case p.permits > 0:
 		return []rule{grantedInNoOrder, openedEarly, noneAfterwards}
 	case r.promised:
 		all := []rule{grantedTwice, r.lostUpdate, toldSoldOut}

@@ -24,6 +24,21 @@ func grantedTwice(p *played) *finding {
 	return nil
 }
 
+// grantedInNoOrder finds a grant of a primitive although others held its permits.
+func grantedInNoOrder(p *played) *finding {
+	if got := (check.LockModel{Permits: p.permits}).Check(p.acts); got.Verdict == api.Broken {
+		return &finding{api.Broken, MutualExclusion, got.Why}
+	}
+	return nil
+}
+
+func openedEarly(p *played) *finding {
+	if p.openedEarly {
+		return &finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
+	}
+	return nil
+}
+
 // majorityKept leaves the faults of one server out of the recording of a lock on a majority, which keeps the lock: as long as
 // no other server and no link fails.
 func (p *played) majorityKept() history.Recording {
@@ -135,7 +150,7 @@ func noneAfterwards(p *played) *finding {
 // held reports whether the lock was not granted to a request in vain. The last one may get it at last: how long the lease of
 // a dead holder lasts must not change the verdict.
 func (p *played) held() bool {
-	return p.primitive == nil && (p.last.Reason == history.NotAcquired || p.longestIdle() > idleBound)
+	return p.permits == 0 && (p.last.Reason == history.NotAcquired || p.longestIdle() > idleBound)
 }
 
 // idleBound is longer than the lease of a dead holder, and then that of a dead waiter before the request.

@@ -7,11 +7,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"oversell/api"
 	"oversell/lab/chaos"
@@ -84,8 +81,8 @@ func together(plan chaos.Plan, s Subject) string {
 }
 
 // playOnce carries out a plan once, and judges each strategy. The number is that of a plan for each n, otherwise 0.
-func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, p *player, err error) {
-	all, p, err := r.carryOut(ctx, plan, nth)
+func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, all []*played, err error) {
+	all, err = r.carryOut(ctx, plan, nth)
 	for _, one := range all {
 		result := r.judge(ctx, one)
 		if r.promised {
@@ -93,38 +90,34 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 		}
 		results = append(results, result)
 	}
-	return results, p, errors.Join(err, ctx.Err())
+	return results, all, errors.Join(err, ctx.Err())
 }
 
 // carryOut carries out a plan once, on strategies that one fault can serve, and returns what was recorded of each.
-func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*played, p *player, err error) {
+func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*played, err error) {
 	r.assign()
 	if plan.Has(chaos.Deletes) && !r.promised {
 		if err := clearLockTables(ctx, r); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	if p, err = r.begin(ctx); err != nil {
-		return nil, nil, err
+	p, err := r.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
 	p.nth = nth
-	if plan.Has(chaos.FailsOver) && !plan.Has(chaos.Lags) {
-		if p.lagging, err = r.bed.cutReplication(); err != nil {
-			return nil, nil, err
-		}
-	}
 	if err := errors.Join(p.play(ctx, plan), p.finish(context.WithoutCancel(ctx))); err != nil {
-		return nil, p, err
+		return nil, err
 	}
 	for _, run := range p.runs {
 		if r.promised {
 			if err := run.buyLast(ctx); err != nil {
-				return nil, p, err
+				return nil, err
 			}
 		}
 		all = append(all, run.played(plan))
 	}
-	return all, p, nil
+	return all, nil
 }
 
 // assign gives each role a replica: in a hazard by its seed, and otherwise in the order of the clients. It draws by seed and
@@ -192,26 +185,25 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) 
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
-		results, p, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
+		results, runs, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
 		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
 			return []Result{last}, fmt.Errorf("command %d: %w", nth, err)
 		}
-		holder, on := p.runs[0].clients[0], p.onCommand()
-		switch {
-		case r.bed.idle || on == nil:
+		switch p := runs[0]; {
+		case !p.command.struck:
 			return []Result{last}, nil
-		case late && holder.op.Outcome == history.Refused && on.fault.Others():
+		case late && p.ops[holder].Outcome == history.Refused && p.command.others:
 			refused = true
 			continue
-		case !on.landed && nth == plan[0].Nth && nth > 1 && on.fault.Others():
+		case !p.command.landed && nth == plan[0].Nth && nth > 1 && p.command.others:
 			last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 			return []Result{last}, nil
-		case !on.landed && !late:
+		case !p.command.landed && !late:
 			return []Result{last}, nil
 		}
 		last = results[0]
 		if last.Verdict.Failed() && plan.Has(chaos.Heals) {
-			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", on.fault.Command(), nth), last.Why)
+			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", runs[0].command.name, nth), last.Why)
 		}
 	}
 	if refused && last.Verdict == api.Inconclusive {
@@ -221,60 +213,6 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) 
 		last.Plan = plan.String()
 	}
 	return []Result{last}, ctx.Err()
-}
-
-// onCommand returns the fault that holds a command back, or loses its answer.
-func (p *player) onCommand() *struck {
-	i := slices.IndexFunc(p.injected, func(s *struck) bool { return s.Do == chaos.Holds || s.Do == chaos.Loses })
-	if i < 0 {
-		return nil
-	}
-	return p.injected[i]
-}
-
-// missed returns an error if the plan has faults, and none has had its effect.
-func (p *player) missed(plan chaos.Plan) (err error) {
-	if !slices.ContainsFunc(plan, func(m chaos.Move) bool {
-		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Renews && m.Do != chaos.Lags && m.Do != chaos.RowLags
-	}) {
-		return nil
-	}
-	for _, s := range p.injected {
-		if s.landed {
-			return nil
-		}
-		err = errors.Join(err, s.missed)
-	}
-	if err == nil {
-		err = errors.New("no fault of the plan can strike this lock")
-	}
-	return err
-}
-
-// reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
-func (r *run) reads(ctx context.Context, b *buyer) error {
-	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
-	if err := eventually(ctx, "an answer", func() bool {
-		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(r.pieces + 1)}})
-		return op.Reason == history.SoldOut
-	}); err != nil {
-		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", r.subject.Name(), op.Reason, history.SoldOut, err)
-	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	r.began = max(r.began, r.bed.since())
-	return nil
-}
-
-// waits returns how long a sale of a plan waits for the lock.
-func (r *run) waits(m chaos.Move) time.Duration {
-	switch c := r.subject.Card; {
-	case m.Try:
-		return 0
-	case m.Early && c.Locker && c.Lease && !c.Renews:
-		return Lease / 2
-	}
-	return r.lasts(m.For, grantBound)
 }
 
 // Made is the hazard of a plan that a user has made up.
@@ -319,7 +257,7 @@ func (bed *Testbed) CarryOut(ctx context.Context, s Subject, plan chaos.Plan, se
 	r := &round{Experiment: RandomPlans(), bed: bed, seed: seed, subjects: []Subject{s}}
 	bed.rec.forget()
 	lost := bed.rec.lostEvents()
-	all, _, err := r.carryOut(ctx, plan, 0)
+	all, err := r.carryOut(ctx, plan, 0)
 	if err != nil {
 		return d, err
 	}

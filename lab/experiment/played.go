@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -26,7 +27,6 @@ type played struct {
 	rec            history.Recording // the requests are in the order of the clients
 	ops            [roles]history.Op // the first ones of each role
 	last           *history.Op       // of one more client, when all faults had ended; nil if none was to buy
-	hands          []*byHand         // of a primitive
 	delayed        map[string]bool   // owners of requests that were stopped before their grant
 	stops          bool              // the holder is to stop
 	stopped        string            // the owner of the holder's request, if it has stopped, or was not to
@@ -35,14 +35,25 @@ type played struct {
 	struck, healed time.Duration // since the start of the recording: the first fault, or else the contender's request; the end of all faults
 	missed         error         // why no fault of the plan has landed
 	nth            int           // of a plan for each n
-	command        string        // the name of the command that was held back, or whose answer was lost
+	command        command
+	permits        int            // of a primitive; 0 for a sale
+	acts           []check.LockOp // on a primitive
+	openedEarly    bool           // a latch, before it was counted down
+}
+
+// command is the one that a plan for each n holds back, or whose answer it loses.
+type command struct {
+	name   string
+	landed bool // it was sent
+	others bool // the lock has sent another command
+	struck bool // a fault waits for it, or has waited
 }
 
 // played returns what was recorded, in the order of the clients. A is the holder. The contender is B, or else D.
 func (r *run) played(plan chaos.Plan) *played {
 	first := slices.IndexFunc(plan, func(m chaos.Move) bool { return m.Client == 0 && m.Do == chaos.Sells })
 	p := &played{
-		Subject: r.subject, moves: r.done, skipped: r.skipped, coverage: r.coverage, last: r.last, hands: r.hands, delayed: r.delayed,
+		Subject: r.subject, moves: r.done, skipped: r.skipped, coverage: r.coverage, last: r.last, delayed: r.delayed,
 		stops: first >= 0 && plan[first].At != "", healed: r.healed, missed: r.missed(plan), nth: r.nth,
 		never: map[string]string{},
 	}
@@ -76,12 +87,39 @@ func (r *run) played(plan chaos.Plan) *played {
 			p.stopped = p.rec.Events[i].Owner
 		}
 	}
-	if p.primitive != nil {
-		_, p.rec.Events = p.acts()
+	if r.subject.primitive != nil {
+		p.permits, p.openedEarly = r.subject.primitive.permits, r.openedEarly(p.rec)
+		p.acts, p.rec.Events = r.acts(p.rec)
 	}
 	p.rec.Events = slices.DeleteFunc(p.rec.Events, func(e history.Event) bool { return e.At < r.began })
-	if on := r.onCommand(); r.nth > 0 && on != nil && !r.bed.idle {
-		p.command = on.fault.Command()
-	}
+	p.command = r.onCommand()
 	return p
+}
+
+func (p *player) onCommand() (c command) {
+	i := slices.IndexFunc(p.injected, func(s *struck) bool { return s.Do == chaos.Holds || s.Do == chaos.Loses })
+	if i < 0 || p.nth == 0 || p.bed.idle {
+		return c
+	}
+	on := p.injected[i]
+	return command{on.fault.Command(), on.landed, on.fault.Others(), true}
+}
+
+// missed returns an error if the plan has faults, and none has had its effect.
+func (p *player) missed(plan chaos.Plan) (err error) {
+	if !slices.ContainsFunc(plan, func(m chaos.Move) bool {
+		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Renews && m.Do != chaos.Lags && m.Do != chaos.RowLags
+	}) {
+		return nil
+	}
+	for _, s := range p.injected {
+		if s.landed {
+			return nil
+		}
+		err = errors.Join(err, s.missed)
+	}
+	if err == nil {
+		err = errors.New("no fault of the plan can strike this lock")
+	}
+	return err
 }

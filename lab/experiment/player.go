@@ -99,6 +99,11 @@ func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
 // play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
 // be shortened at any place.
 func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
+	if plan.Has(chaos.FailsOver) && !plan.Has(chaos.Lags) {
+		if p.lagging, err = p.bed.cutReplication(); err != nil {
+			return err
+		}
+	}
 	for at := 0; at < len(plan) && err == nil; {
 		next := at
 		for next < len(plan) && isRequest(plan[next].Do) && (next == at || !losesSession(plan, next) && (p.sales || plan[next].Do != chaos.Sells)) {

@@ -3,8 +3,10 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -224,4 +226,30 @@ func (r *run) phase(b *buyer) chaos.Phase {
 		}
 	}
 	return chaos.PhaseAfter(last)
+}
+
+// reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
+func (r *run) reads(ctx context.Context, b *buyer) error {
+	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
+	if err := eventually(ctx, "an answer", func() bool {
+		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(r.pieces + 1)}})
+		return op.Reason == history.SoldOut
+	}); err != nil {
+		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", r.subject.Name(), op.Reason, history.SoldOut, err)
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.began = max(r.began, r.bed.since())
+	return nil
+}
+
+// waits returns how long a sale of a plan waits for the lock.
+func (r *run) waits(m chaos.Move) time.Duration {
+	switch c := r.subject.Card; {
+	case m.Try:
+		return 0
+	case m.Early && c.Locker && c.Lease && !c.Renews:
+		return Lease / 2
+	}
+	return r.lasts(m.For, grantBound)
 }
