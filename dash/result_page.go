@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"html/template"
 	"net/http"
 	"slices"
 
@@ -24,6 +25,9 @@ type resultPage struct {
 	Plan       matrix.Plan // of the run, or of the hazard
 	Safer      string      // a basic strategy whose card claims that it survives; may be empty
 }
+
+// System draws the system with the place of the lock.
+func (x resultPage) System(lang string) template.HTML { return systemWith(x.Card, lang) }
 
 // Survived reports whether the strategy was correct in the run that the page shows.
 func (x resultPage) Survived() bool { return survives(x.Verdict()) }

@@ -24,13 +24,16 @@ type strategyView struct {
 	Others   []string    // files that run too, and that only the page Step shows; only in a site
 }
 
-// Picture draws the system with the place of the lock, which one replica holds while the others wait for it.
-func (x strategyView) Picture(lang string) template.HTML {
+// System draws the system with the place of the lock.
+func (x strategyView) System(lang string) template.HTML { return systemWith(x.Card, lang) }
+
+// systemWith draws the system with the place of a lock, which one replica holds while the others wait for it.
+func systemWith(c api.Card, lang string) template.HTML {
 	s := stage.Stage{
-		Lock: stage.PlaceOf(x.Card), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
+		Lock: stage.PlaceOf(c), Row: "10", Clients: []stage.Box{{Name: "A"}, {Name: "B"}, {Name: "C"}},
 		Replicas: []stage.Box{{Name: "replica-1"}, {Name: "replica-2"}, {Name: "replica-3"}},
 	}
-	if x.Locker && x.Scope == api.ScopeShared {
+	if c.Locker && c.Scope == api.ScopeShared {
 		s.Holder, s.Queue = "A", []string{"B", "C"}
 		s.Replicas[0].State, s.Replicas[1].State, s.Replicas[2].State = stage.Holding, stage.Waiting, stage.Waiting
 	}
