@@ -105,7 +105,7 @@ func (f *stepFlags) run(cmd *cobra.Command, strategy string) error {
 }
 
 func (f *stepFlags) walk(ctx context.Context, interrupt func(), started *rig.Rig, strategy string, in io.Reader, out io.Writer) error {
-	lab, err := stepper.Open(started.Addresses(), strategy)
+	lab, err := stepper.Open(started, strategy)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"oversell/api"
 	"oversell/dash/hub"
 	"oversell/docs"
+	"oversell/lab/rig"
 	"oversell/lab/stepper"
 )
 
@@ -134,7 +135,7 @@ func (p *steps) work(ctx context.Context, c api.Card, solve bool, free func()) {
 		}
 		return p.all()
 	})
-	lab, err := stepper.Open(p.s.Lab, c.ID)
+	lab, err := stepper.Open(rig.At(p.s.Lab), c.ID)
 	if err == nil {
 		if c.LeasePerRequest {
 			lab.Lease = longestLease

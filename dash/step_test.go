@@ -221,7 +221,7 @@ func TestStepEveryStrategy(t *testing.T) {
 		ids = page.Strategies(t)
 	}
 	for _, id := range ids {
-		lab, err := stepper.Open(testLab.Addresses(), id)
+		lab, err := stepper.Open(testLab, id)
 		if err != nil {
 			t.Fatal(err)
 		}

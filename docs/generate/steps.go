@@ -40,7 +40,7 @@ func recordSteps(ctx context.Context, ids []string) (err error) {
 		}
 	}
 	for _, c := range chosen {
-		lab, err := stepper.Open(started.Addresses(), c.ID)
+		lab, err := stepper.Open(started, c.ID)
 		if err != nil {
 			return err
 		}

@@ -95,6 +95,9 @@ func (v Verb) Lasts() bool {
 	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver, LosesPower, Refused, Lags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
+// EveryStep in place of a step: the sale stops at its first one, and each time that it resumes, at the next one.
+const EveryStep api.Step = "every-step"
+
 // Amount is a time, in leases or in seconds. The zero Amount is none.
 type Amount struct {
 	N      float64

@@ -17,7 +17,7 @@ import (
 )
 
 // player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
-// the requests of each strategy go at their own pace. Only package stepper has an executor of its own.
+// the requests of each strategy go at their own pace.
 type player struct {
 	bed      *Testbed
 	runs     []*run

@@ -20,6 +20,8 @@ const (
 	// settled is how long a request takes no step before the next move: it waits for the lock, or for a fault to end. It has
 	// stopped or ended long before, if it can.
 	settled = 400 * time.Millisecond
+	// settledLooks is how often it was looked at meanwhile, at least: on a busy machine, each look takes longer, too.
+	settledLooks = 30
 	// patience replaces settled for a request that nothing can keep waiting, but a busy machine.
 	patience = 10 * time.Second
 )
@@ -122,7 +124,7 @@ func (r *run) end(ctx context.Context, b *buyer) error {
 // settle waits until the request has stopped or ended, or takes no step any more.
 func (r *run) settle(ctx context.Context, b *buyer) error {
 	began, steps, last := time.Now(), 0, time.Now()
-	for time.Since(last) < r.limit(ctx, b) {
+	for looks := 0; looks < settledLooks || time.Since(last) < r.limit(ctx, b); looks++ {
 		now, err := r.find(ctx, b, began)
 		if err != nil {
 			return err
@@ -131,7 +133,7 @@ func (r *run) settle(ctx context.Context, b *buyer) error {
 			return nil
 		}
 		if now > steps {
-			steps, last = now, time.Now()
+			steps, last, looks = now, time.Now(), 0
 		}
 		if err := sleep(ctx, 10*time.Millisecond); err != nil {
 			return err

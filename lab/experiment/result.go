@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"strconv"
+	"time"
 
 	"oversell/api"
 	"oversell/lab/chaos"
@@ -23,6 +24,7 @@ type Subject struct {
 	Card    api.Card
 	Fenced  bool
 	product int64
+	lease   time.Duration // of its locks; 0 means the default of the replica
 	// primitive is not nil for a semaphore or a read-write lock, which only random plans have as a subject.
 	primitive *primitive
 }

@@ -13,6 +13,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/backend"
+	"oversell/lab/chaos"
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/load"
@@ -100,6 +101,9 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 	if s.Fenced {
 		all.Set("fenced", "true")
 	}
+	if s.lease > 0 {
+		all.Set("lease", s.lease.String())
+	}
 	if patience, err := time.ParseDuration(params.Get("wait")); err == nil && patience > 0 { // its last try may come later
 		all.Set("wait", min(patience+time.Duration(s.Card.PollMS)*time.Millisecond, time.Minute).String())
 	}
@@ -117,7 +121,11 @@ func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step api.Step) 
 
 // stopFirst stops the first requests of a replica at a step.
 func (bed *Testbed) stopFirst(ctx context.Context, requests, on int, s Subject, step api.Step) error {
-	return bed.replica(on).Arm(ctx, api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: step, Times: requests})
+	f := api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: step, Times: requests}
+	if step == chaos.EveryStep { // no request takes more than 10,000 steps
+		f.Step, f.Times, f.Commands = "", 10_000, true
+	}
+	return bed.replica(on).Arm(ctx, f)
 }
 
 // stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.

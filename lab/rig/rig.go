@@ -291,6 +291,9 @@ func startServers(ctx context.Context, servers []*Server) error {
 	return group.Wait()
 }
 
+// At returns a lab that another program has started. It has no servers and no links of its own, so nothing can be injected.
+func At(addrs Addresses) *Rig { return &Rig{addrs: addrs, close: func() error { return nil }} }
+
 // Config returns the configuration of the rig.
 func (r *Rig) Config() Config { return r.cfg }
 

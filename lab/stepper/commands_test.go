@@ -14,7 +14,7 @@ import (
 func TestCommands(t *testing.T) {
 	cfg := rig.FullLab("", "token")
 	cfg.Nginx, cfg.Replicas = false, 2
-	addrs := rigtest.Start(t, rigtest.Guest(cfg)).Addresses()
+	lab := rigtest.Start(t, rigtest.Guest(cfg))
 	for strategy, want := range map[string][]string{
 		"none": {
 			"A read: SELECT * FROM `db_stock`", "A written: UPDATE db_stock SET count = 9 WHERE id = ",
@@ -38,7 +38,7 @@ func TestCommands(t *testing.T) {
 		},
 	} {
 		t.Run(strategy, func(t *testing.T) {
-			log := waitThenSell(t, addrs, strategy)
+			log := waitThenSell(t, lab, strategy)
 			var lines [2][]string
 			for _, e := range log {
 				for _, c := range e.Commands {
@@ -74,9 +74,9 @@ func contains(lines *[]string, text string) bool {
 }
 
 // waitThenSell lets A read first, and then B go on until it has to wait or has its answer.
-func waitThenSell(t *testing.T, addrs rig.Addresses, strategy string) []Entry {
+func waitThenSell(t *testing.T, on *rig.Rig, strategy string) []Entry {
 	t.Helper()
-	lab, err := Open(addrs, strategy)
+	lab, err := Open(on, strategy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,22 +6,15 @@
 package stepper
 
 import (
-	"context"
 	"errors"
-	"net/url"
 	"time"
 
-	"oversell/api"
-	"oversell/lab/history"
-	"oversell/lab/load"
+	"oversell/lab/experiment"
 	"oversell/lab/rig"
 )
 
 // Pieces is the stock at the start of a round.
 const Pieces = 10
-
-// maxWait is how long a request may wait for the lock: the longest that the service allows.
-const maxWait = "60s"
 
 // Lab is a running lab with the strategy that the clients use.
 type Lab struct {
@@ -30,38 +23,15 @@ type Lab struct {
 	// Set Lease only for strategies that let a request choose its lease.
 	Lease time.Duration
 
-	replicas [2]api.Client // of A and of B
-	start    time.Time
-	products int64 // the id of the newest one: each round has a new product
+	bed *experiment.Testbed
 	// rankFences numbers the fences of a round from 1, because etcd's fences rise over all rounds.
 	rankFences bool
 }
 
 // Open returns a Lab that uses the first two replicas of a lab for the clients A and B.
-func Open(addrs rig.Addresses, strategy string) (*Lab, error) {
-	if len(addrs.Replicas) < 2 {
+func Open(on *rig.Rig, strategy string) (*Lab, error) {
+	if len(on.Addresses().Replicas) < 2 {
 		return nil, errors.New("stepper: two clients need two replicas")
 	}
-	l := &Lab{Strategy: strategy, start: time.Now(), products: 7000}
-	client := api.Direct()
-	for i := range l.replicas {
-		l.replicas[i] = api.Client{Base: addrs.Replicas[i], Token: addrs.Token, HTTP: client}
-	}
-	return l, nil
-}
-
-// apart reports whether the clients never wait for each other: the strategy locks nothing, or only within
-// a replica. Then a slow step is no wait, however busy the machine is.
-func (l *Lab) apart() bool { return l.Strategy == "none" || l.Strategy == "mutex" }
-
-func (l *Lab) count(ctx context.Context, product int64) (int, error) {
-	return l.replicas[A].Count(ctx, l.Strategy, product)
-}
-
-func (l *Lab) buy(ctx context.Context, client Client, product int64) history.Op {
-	more := url.Values{"wait": {maxWait}}
-	if l.Lease > 0 {
-		more.Set("lease", l.Lease.String())
-	}
-	return load.Buy(ctx, l.replicas[client], l.Strategy, product, more, l.start)
+	return &Lab{Strategy: strategy, bed: experiment.Unrecorded(on)}, nil
 }

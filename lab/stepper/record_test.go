@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"oversell/lab/experiment"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -43,7 +44,7 @@ func recordings(t *testing.T) map[string]Graph {
 func TestRecordedSteps(t *testing.T) {
 	all := recordings(t)
 	for _, strategy := range []string{"none", "mutex", "for-update", "version", "redis", "zk", "etcd"} {
-		lab, err := Open(testLab.Addresses(), strategy)
+		lab, err := Open(testLab, strategy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ var literals = regexp.MustCompile(`'[^']*'|"[^"]*"|[0-9a-f]{40}|replica-\d\S*|_c
 // that the replica sends in it, for the product of the round. The replica creates a parent in ZooKeeper only once.
 func TestShownCommands(t *testing.T) {
 	for strategy, g := range recordings(t) {
-		lab, err := Open(testLab.Addresses(), strategy)
+		lab, err := Open(testLab, strategy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +199,7 @@ func TestNext(t *testing.T) {
 		{Waiting, Waiting, A},
 		{Ended, Waiting, B},
 	} {
-		round := Round{clients: [2]*clientState{{state: c.a}, {state: c.b}}}
+		round := Round{clients: [2]*clientState{{Sale: experiment.Sale{State: c.a}}, {Sale: experiment.Sale{State: c.b}}}}
 		if got := round.next(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}

@@ -3,14 +3,13 @@ package stepper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"oversell/api"
+	"oversell/lab/chaos"
 	"oversell/lab/check"
+	"oversell/lab/experiment"
 	"oversell/lab/history"
-	"oversell/lab/load"
 )
 
 // Client is one of the two clients.
@@ -28,26 +27,14 @@ func (c Client) String() string { return "AB"[c : c+1] }
 func (c Client) other() Client { return 1 - c }
 
 // State is the state of a client.
-type State int
+type State = experiment.State
 
 // The states of a client.
 const (
-	Idle    State = iota // has sent no request yet
-	Stopped              // is stopped at a step, until Go
-	Waiting              // neither stopped nor ended: waits for the lock
-	Ended                // has its answer
-)
-
-const (
-	// stepTime and stepLooks limit the wait for a client's next step. After this time and this number of
-	// looks at its replica, the client counts as waiting for the lock. A step takes milliseconds. On a
-	// busy machine it takes longer, and so does each look.
-	stepTime  = 500 * time.Millisecond
-	stepLooks = 100
-	// aloneTime is used instead of stepTime while the client cannot wait for the other one.
-	aloneTime = 10 * time.Second
-	// closeTime limits the end of a round. Requests that take longer are cancelled.
-	closeTime = 10 * time.Second
+	Idle    = experiment.Idle
+	Stopped = experiment.Stopped
+	Waiting = experiment.Waiting
+	Ended   = experiment.Ended
 )
 
 // Entry is one observation of a client: it has reached a step, waits, or has its answer.
@@ -74,13 +61,10 @@ func (e Entry) State() State {
 }
 
 type clientState struct {
-	state  State
-	paused api.Paused // its last step
-	read   int
-	waits  bool     // the log has its wait since that step
-	sent   []string // the commands that the log has since that step
-	op     history.Op
-	ended  chan struct{}
+	experiment.Sale
+	read  int
+	waits bool     // the log has its wait since its last step
+	sent  []string // the commands that the log has since that step
 }
 
 // Round is one purchase by A and one by B, from a stock of ten. Close ends it.
@@ -92,54 +76,26 @@ type Round struct {
 	Product int64
 
 	lab     *Lab
+	walk    *experiment.Walk
 	moves   int
 	fences  []int64 // in the order of the grants
 	clients [2]*clientState
-	cancel  context.CancelFunc
-	ctx     context.Context // of the clients' requests
 }
 
 // Begin starts a round with a new product of ten pieces. Neither client has sent its request yet.
 func (l *Lab) Begin(ctx context.Context) (*Round, error) {
-	l.products++
-	if err := l.replicas[A].SetStock(ctx, l.products, Pieces); err != nil {
+	walk, err := l.bed.Walk(ctx, l.Strategy, Pieces, l.Lease)
+	if err != nil {
 		return nil, err
 	}
-	r := &Round{lab: l, Product: l.products, Row: Pieces}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	for i := range r.clients {
-		r.clients[i] = &clientState{ended: make(chan struct{}), read: unread}
-		// An empty step means every step; no request takes more than 10,000 steps.
-		every := api.Failpoint{Strategy: l.Strategy, Product: r.Product, Step: "", Times: 10_000, Commands: true}
-		if err := l.replicas[i].Arm(ctx, every); err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-	}
-	return r, nil
+	return &Round{lab: l, walk: walk, Product: walk.Product, Row: Pieces, clients: [2]*clientState{{read: unread}, {read: unread}}}, nil
 }
 
 // Close lets both requests run to their ends.
-func (r *Round) Close() error {
-	defer r.lab.replicas[A].HTTP.CloseIdleConnections()
-	defer r.cancel()
-	// ResumeAll must run even if r.ctx is cancelled, or requests would stay stopped for minutes.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closeTime)
-	defer cancel()
-	err := errors.Join(r.lab.replicas[A].ResumeAll(ctx), r.lab.replicas[B].ResumeAll(ctx))
-	for _, c := range r.clients {
-		if c == nil || c.state == Idle {
-			continue
-		}
-		select {
-		case <-c.ended:
-		case <-ctx.Done():
-		}
-	}
-	return err
-}
+func (r *Round) Close() error { return r.walk.Close() }
 
 // State returns the state of the client at the last observation.
-func (r *Round) State(client Client) State { return r.clients[client].state }
+func (r *Round) State(client Client) State { return r.clients[client].State }
 
 func (r *Round) free(client Client) bool {
 	return r.State(client) == Idle || r.State(client) == Stopped
@@ -147,120 +103,77 @@ func (r *Round) free(client Client) bool {
 
 // Go lets a client continue, up to its next step, its answer or an apparent wait for the lock. A
 // waiting client continues by itself as soon as it can, and Look observes it.
-func (r *Round) Go(ctx context.Context, client Client) error {
-	c, other := r.clients[client], r.clients[client.other()]
-	switch c.state {
-	case Idle:
-		go func() {
-			defer close(c.ended)
-			c.op = r.lab.buy(r.ctx, client, r.Product)
-		}()
-		c.state = Waiting
+func (r *Round) Go(ctx context.Context, client Client) (err error) {
+	c, other := r.clients[client], client.other()
+	switch c.State {
+	case Idle: // it waits for the lock for as long as the service allows
 		r.moves++
+		err = r.walk.Do(ctx, chaos.Move{Do: chaos.Sells, Client: int(client), At: chaos.EveryStep, For: chaos.Amount{N: 60}})
 	case Stopped:
-		if err := r.lab.replicas[client].Resume(ctx, c.paused.Owner); err != nil {
-			return err
-		}
-		c.state = Waiting
 		r.moves++
+		err = r.walk.Do(ctx, chaos.Move{Do: chaos.Resumes, Client: int(client)})
 	case Waiting:
+		err = r.walk.Settle(ctx, int(client))
 	case Ended:
 		return nil
 	}
-	limit := stepTime
-	if other.state == Idle || other.state == Ended || r.lab.apart() {
-		limit = aloneTime
+	if err == nil {
+		err = r.settled(ctx, client)
 	}
-	if err := r.await(ctx, client, limit); err != nil {
+	if err != nil || r.State(other) != Waiting {
 		return err
 	}
-	if other.state == Waiting && (c.state == Ended || frees(c.paused.Step)) {
-		return r.await(ctx, client.other(), stepTime)
-	}
-	return nil
-}
-
-func (r *Round) await(ctx context.Context, client Client, limit time.Duration) error {
-	c, began := r.clients[client], time.Now()
-	for looks := 0; looks < stepLooks || time.Since(began) < limit; looks++ {
-		if _, err := r.Look(ctx); err != nil || c.state != Waiting {
+	if c.State == Ended || frees(c.Paused.Step) {
+		if err := r.walk.Settle(ctx, int(other)); err != nil {
 			return err
 		}
-		if err := load.Sleep(ctx, 2*time.Millisecond); err != nil {
-			return fmt.Errorf("stepper: %w", err)
-		}
 	}
-	if c.waits {
-		return nil
+	return r.settled(ctx, other)
+}
+
+// settled observes a client that has had the time for its next step.
+func (r *Round) settled(ctx context.Context, client Client) error {
+	c := r.clients[client]
+	if err := r.look(ctx, client); err != nil || c.State != Waiting || c.waits {
+		return err
 	}
 	c.waits = true
 	why := waits()
 	if !Blocks(Of(r.Log, client.other())) {
 		why = retries()
 	}
-	f, err := r.lab.replicas[client].Failpoints(ctx)
-	return errors.Join(err, r.log(ctx, client, "", why, r.sent(f)))
-}
-
-// sent returns the commands that the request of the round has sent since its last step. Each client
-// uses a replica of its own, so the key names the request.
-func (r *Round) sent(f api.Failpoints) []string {
-	for _, s := range f.Senders {
-		if s.Key == api.Key(r.Product) {
-			return s.Commands
-		}
-	}
-	return nil
+	return r.log(ctx, client, "", why, c.Sent)
 }
 
 // Look appends changes of the clients' states to the Log. news is true if there was a change.
 func (r *Round) Look(ctx context.Context) (news bool, err error) {
 	before := len(r.Log)
-	for i, c := range r.clients {
-		if c.state == Idle || c.state == Ended {
-			continue
-		}
-		if err := r.look(ctx, Client(i), c); err != nil {
-			return false, err
-		}
-	}
-	return len(r.Log) > before, nil
+	err = errors.Join(r.look(ctx, A), r.look(ctx, B))
+	return len(r.Log) > before, err
 }
 
-func (r *Round) look(ctx context.Context, client Client, c *clientState) error {
-	ended := false // before the failpoints are read, so that these have all commands of an ended request
-	select {
-	case <-c.ended:
-		ended = true
-	default:
-	}
-	f, err := r.lab.replicas[client].Failpoints(ctx)
+func (r *Round) look(ctx context.Context, client Client) error {
+	c := r.clients[client]
+	now, err := r.walk.Look(ctx, int(client))
 	if err != nil {
 		return err
 	}
-	for _, at := range f.Paused {
-		if at.Key != api.Key(r.Product) {
-			continue
-		}
-		if at.Since.Equal(c.paused.Since) {
-			return nil
-		}
-		return r.arrived(ctx, client, at)
+	was := c.Sale
+	c.Sale = now
+	switch {
+	case now.State == Stopped && !now.Paused.Since.Equal(was.Paused.Since):
+		return r.arrived(ctx, client, now.Paused)
+	case now.State == Ended && was.State != Ended:
+		return r.log(ctx, client, "", answer(now.Op), now.Sent)
 	}
-	if ended {
-		c.state = Ended
-		return r.log(ctx, client, "", answer(c.op), r.sent(f))
-	}
-	// A stopped client may get here too: a replica resumes the request after half an hour.
-	c.state = Waiting
 	return nil
 }
 
 func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
 	c := r.clients[client]
-	c.state, c.paused, c.waits = Stopped, at, false
+	c.waits = false
 	if at.Step == api.Read { // the client has just read, and the other client takes no step meanwhile
-		if c.read, err = r.lab.count(ctx, r.Product); err != nil {
+		if c.read, err = r.walk.Stock(ctx); err != nil {
 			return err
 		}
 	}
@@ -282,7 +195,7 @@ func (r *Round) log(ctx context.Context, client Client, step api.Step, text api.
 		known++
 	}
 	c.sent = sent
-	r.Row, err = r.lab.count(ctx, r.Product)
+	r.Row, err = r.walk.Stock(ctx)
 	r.Log = append(r.Log, Entry{client, step, text, r.Row, r.moves, sent[known:]})
 	return err
 }
@@ -304,7 +217,7 @@ func (r *Round) Over() bool { return r.State(A) == Ended && r.State(B) == Ended 
 
 // Stock compares the pieces sold with the pieces taken from the row. The round must be over.
 func (r *Round) Stock() check.Conservation {
-	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
+	return check.Stock([]history.Op{r.clients[A].Op, r.clients[B].Op}, Pieces, r.Row)
 }
 
 // Node returns the state of the round, without moves.

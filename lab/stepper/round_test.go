@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oversell/lab/rig"
 )
 
-// TestSlowReplica has a replica as on a busy machine: a step takes longer than stepTime, and every other
-// answer takes longer, too. The step must not count as a wait for the lock.
+// TestSlowReplica has a replica as on a busy machine: a step takes a second, and every other answer
+// takes longer, too. The step must not count as a wait for the lock.
 func TestSlowReplica(t *testing.T) {
 	t.Parallel()
 	addrs := testLab.Addresses()
@@ -24,15 +26,15 @@ func TestSlowReplica(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/check/") {
-			time.Sleep(2 * stepTime)
+			time.Sleep(time.Second)
 		}
-		time.Sleep(4 * stepTime / stepLooks)
+		time.Sleep(20 * time.Millisecond)
 		proxy.ServeHTTP(w, r)
 	}))
 	defer slow.Close()
 	addrs.Replicas[B] = slow.URL
 
-	l, err := Open(addrs, "redis")
+	l, err := Open(rig.At(addrs), "redis")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestCloseResumes(t *testing.T) {
 
 func openLab(t *testing.T, strategy string) *Lab {
 	t.Helper()
-	lab, err := Open(testLab.Addresses(), strategy)
+	lab, err := Open(testLab, strategy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,108 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"oversell/api"
+	"oversell/lab/chaos"
+	"oversell/lab/history"
+	"oversell/lab/rig"
+)
+
+// State is the state of a client in a Walk.
+type State int
+
+// The states of a client.
+const (
+	Idle    State = iota // has sent no request yet
+	Stopped              // is stopped at a step, until it resumes
+	Waiting              // neither stopped nor ended: waits for the lock
+	Ended                // has its answer
+)
+
+// Sale is the request of a client in a Walk.
+type Sale struct {
+	State  State
+	Paused api.Paused // where it is stopped
+	Sent   []string   // the commands since its last step, if it is not stopped
+	Op     history.Op // its answer
+}
+
+// Walk carries out a plan that nobody knows in advance: one move after the other, on one strategy. The clients A and B have a
+// replica each.
+type Walk struct {
+	Product int64 // that the clients buy
+	*run
+}
+
+// Unrecorded opens a lab for walks. It records no steps, because requests that stop at each step show them.
+func Unrecorded(r *rig.Rig) *Testbed {
+	bed := &Testbed{Rig: r, http: api.Direct(), rec: &recorder{start: time.Now()}}
+	bed.products.Store(7000)
+	return bed
+}
+
+// Walk begins a walk with a new product. A lease of 0 means the default lease of the replicas.
+func (bed *Testbed) Walk(ctx context.Context, strategy string, pieces int, lease time.Duration) (*Walk, error) {
+	product, err := bed.addProduct(ctx, 0, pieces)
+	if err != nil {
+		return nil, err
+	}
+	s := Subject{Card: api.Card{ID: strategy}, product: product, lease: lease}
+	return &Walk{product, bed.player([chaos.Clients]int{0, 1, 0, 1}, s).runs[0]}, nil
+}
+
+// Stock returns the stock in the database.
+func (w *Walk) Stock(ctx context.Context) (int, error) {
+	return w.bed.replica(0).Count(ctx, w.subject.Card.ID, w.Product)
+}
+
+// Do carries out a move. It returns when the request of the move has stopped or ended, or seems to wait.
+func (w *Walk) Do(ctx context.Context, m chaos.Move) error { return w.play(ctx, chaos.Plan{m}) }
+
+// Settle gives the request of a client the time to stop or to end.
+func (w *Walk) Settle(ctx context.Context, client int) error { return w.settle(ctx, w.clients[client]) }
+
+// Look returns what A or B does now.
+func (w *Walk) Look(ctx context.Context, client int) (s Sale, err error) {
+	b := w.clients[client]
+	if b.ended == nil {
+		return s, nil
+	}
+	s.State = Waiting
+	if w.gone[b.on] { // it would not answer
+		return s, nil
+	}
+	if !b.running() { // before the failpoints are read, so that these have all commands of a request that has ended
+		s.State, s.Op = Ended, b.op
+	}
+	f, err := w.bed.replica(b.on).Failpoints(ctx)
+	for _, sender := range f.Senders {
+		if sender.Key == w.subject.key() {
+			s.Sent = sender.Commands
+		}
+	}
+	b.stopped = "" // a replica resumes a request after half an hour
+	for _, at := range f.Paused {
+		if at.Key == w.subject.key() {
+			b.owner, b.stopped = at.Owner, at.Step
+			s = Sale{State: Stopped, Paused: at}
+		}
+	}
+	return s, err
+}
+
+// Close ends all faults, lets the requests run to their ends, and waits for their answers.
+func (w *Walk) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
+	defer cancel()
+	defer w.bed.http.CloseIdleConnections()
+	if len(w.injected) > 0 {
+		return w.player.finish(ctx)
+	}
+	err := errors.Join(w.bed.replica(0).ResumeAll(ctx), w.bed.replica(1).ResumeAll(ctx))
+	w.finish()
+	return err
+}
