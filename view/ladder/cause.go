@@ -108,7 +108,22 @@ func (t Recorded) lostUpdate() string {
 	if sold <= taken {
 		return ""
 	}
-	return t.say("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d，库存减少 %d。", sold, taken)
+	return Difference(sold, taken).In(string(t.lang))
+}
+
+// Difference compares the pieces sold with those taken from the stock. It is empty if there are none.
+func Difference(sold, taken int) api.Text {
+	switch lost := sold - taken; {
+	case sold == 0 && taken == 0:
+		return api.Text{}
+	case lost > 0:
+		return api.Textf("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d 件，库存减少 %d。", sold, taken)
+	case lost < 0:
+		return api.Textf("Lost sale: %d sold, %d taken from stock. No answer confirmed the other %d.",
+			"丢失销售：卖出 %d 件，库存减少 %d。另外 %d 件没有得到应答。", sold, taken, -lost)
+	default:
+		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d 件，库存减少 %d：没有丢失更新。", sold, taken)
+	}
 }
 
 // unlockedCause names two requests that read the stock before the other had written it.

@@ -32,7 +32,9 @@ func TestPair(t *testing.T) {
 			return &task{owner: owner, replica: "replica-1", events: []history.Event{{Owner: owner, At: 3}, {Owner: owner, At: last}}}
 		}
 		a, b := taskOf("a", 35), taskOf("b", 25)
-		index := func(of *task) int { return slices.IndexFunc(tt.ops, func(op history.Op) bool { return of.op != nil && op == *of.op }) }
+		index := func(of *task) int {
+			return slices.IndexFunc(tt.ops, func(op history.Op) bool { return of.op != nil && op == *of.op })
+		}
 		var stepless []int
 		for _, left := range pair([]*task{a, b}, tt.ops) {
 			stepless = append(stepless, index(left))

@@ -32,7 +32,7 @@ type Run struct {
 func RunOf(r experiment.Result, lang, id string) Run {
 	run := Run{
 		ID: id, Class: r.Verdict.Class(), Mark: r.Verdict.Sign() + " " + r.Verdict.In(lang),
-		Sentence: Sentence(r).In(lang), Difference: Difference(r).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
+		Sentence: Sentence(r).In(lang), Difference: ladder.Difference(r.Sold, r.Taken).In(lang), Why: whyOf(r, lang), Recorded: ladder.OfRecording(r.Recording).In(lang),
 		Plan: PlanOf(r, lang),
 	}
 	if t := figuresTable(r.Figures, lang); len(t.Rows) > 0 {

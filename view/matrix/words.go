@@ -61,21 +61,6 @@ func invariant(name string) api.Text {
 	return api.Text{EN: "an invariant does not hold", ZH: "有不变量不成立"}
 }
 
-// Difference compares the pieces sold with those taken from the stock. It is empty if there are none.
-func Difference(r experiment.Result) api.Text {
-	switch lost := r.Sold - r.Taken; {
-	case r.Sold == 0 && r.Taken == 0:
-		return api.Text{}
-	case lost > 0:
-		return api.Textf("Lost update: %d sold, %d taken from stock.", "丢失更新：卖出 %d 件，库存减少 %d。", r.Sold, r.Taken)
-	case lost < 0:
-		return api.Textf("Lost sale: %d sold, %d taken from stock. No answer confirmed the other %d.",
-			"丢失销售：卖出 %d 件，库存减少 %d。另外 %d 件没有得到应答。", r.Sold, r.Taken, -lost)
-	default:
-		return api.Textf("%d sold, %d taken from stock: no update was lost.", "卖出 %d 件，库存减少 %d：没有丢失更新。", r.Sold, r.Taken)
-	}
-}
-
 // Cause explains a run. A timeline shows the cause of a lost update, or what prevented it.
 func Cause(r experiment.Result, lang string) string {
 	switch r.Hazard {
@@ -86,7 +71,7 @@ func Cause(r experiment.Result, lang string) string {
 	if cause := line.Cause(); cause != "" && (r.Verdict == api.Safe || r.Verdict == api.Broken && line.Shows()) {
 		return cause
 	}
-	if difference := Difference(r).In(lang); r.Verdict == api.Safe && difference != "" {
+	if difference := ladder.Difference(r.Sold, r.Taken).In(lang); r.Verdict == api.Safe && difference != "" {
 		return difference
 	}
 	return r.Why.In(lang)
