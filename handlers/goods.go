@@ -69,7 +69,7 @@ func (s *Service) postGoodsOrder(c *gin.Context) (any, error) {
 	receipt, err := s.goods[name].Deduct(ctx, o)
 	if err != nil {
 		p := s.describe(err)
-		p.WaitedMS = ms(receipt.Waited)
+		p.Owner, p.WaitedMS = o.Owner, ms(receipt.Waited)
 		return nil, p
 	}
 	return s.sale("goods-"+name, o, receipt, requestLanguage(c)), nil

@@ -126,6 +126,7 @@ func (q *request) op(start time.Time) (op history.Op, answered bool) {
 	op = history.Op{Call: q.called.Sub(start), Return: q.done.Sub(start), Outcome: history.Refused, Reason: reason}
 	op.Replica, _ = q.answer["replica"].(string)
 	op.Strategy, _ = q.answer["strategy"].(string)
+	op.Owner, _ = q.answer["owner"].(string) // of a sale
 	left, sold := q.answer["remaining"].(float64)
 	if q.answer["status"] == float64(http.StatusOK) {
 		op.Outcome = history.OK

@@ -30,8 +30,8 @@ func TestOp(t *testing.T) {
 		q := request{called: start.Add(time.Second), done: start.Add(2 * time.Second), answer: answer}
 		return q.op(start)
 	}
-	sold, _ := op(map[string]any{"status": float64(http.StatusOK), "outcome": "sold", "replica": "replica-1", "remaining": 9.0})
-	if want := (history.Op{Call: time.Second, Return: 2 * time.Second, Outcome: history.OK, Reason: "sold", Replica: "replica-1", Qty: 1, Remaining: 9, HasRemaining: true}); sold != want {
+	sold, _ := op(map[string]any{"status": float64(http.StatusOK), "outcome": "sold", "replica": "replica-1", "owner": "replica-1-1", "remaining": 9.0})
+	if want := (history.Op{Call: time.Second, Return: 2 * time.Second, Outcome: history.OK, Reason: "sold", Replica: "replica-1", Owner: "replica-1-1", Qty: 1, Remaining: 9, HasRemaining: true}); sold != want {
 		t.Errorf("%+v, want %+v", sold, want)
 	}
 	if refused, answered := op(map[string]any{"status": 503.0, "outcome": "not_acquired"}); !answered || refused.Outcome != history.Refused {
