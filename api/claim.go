@@ -79,3 +79,6 @@ func (c Card) LockService() string {
 
 // LockServices lists the kinds of servers that LockService may return.
 func LockServices() []string { return []string{"redis", "zookeeper", "etcd", "postgres", "mysql"} }
+
+// InServer reports whether the lock is kept in a server, where an operator finds it.
+func (c Card) InServer() bool { return c.Locker && c.Scope != ScopeProcess }

@@ -14,6 +14,7 @@ import (
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
 	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/locks/catalog"
 	"oversell/view/matrix"
@@ -141,7 +142,7 @@ func (f *breakFlags) printPlans(out io.Writer) error {
 }
 
 // breakable changes the settings of a lab to those of experiments.
-func breakable(cfg *rig.Config) { *cfg = experiment.Config(cfg.Binary, cfg.Token) }
+func breakable(cfg *rig.Config) { *cfg = player.Config(cfg.Binary, cfg.Token) }
 
 func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 	if f.showPlan {
@@ -171,7 +172,7 @@ func (f *breakFlags) run(ctx context.Context, out, errOut io.Writer) error {
 }
 
 func (f *breakFlags) experiment(ctx context.Context, lab *rig.Rig, store *experiment.ResultStore, progress io.Writer) error {
-	bed, err := experiment.Open(ctx, lab)
+	bed, err := player.Open(ctx, lab)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/view/matrix"
 	"oversell/view/report"
@@ -88,11 +89,11 @@ func (f *chaosFlags) check(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("name one or more strategies. List them: oversell strategies")
 	}
-	primitives := experiment.Primitives()
+	primitives := player.Primitives()
 	for _, id := range args {
-		var subject experiment.Subject
+		var subject player.Subject
 		if slices.Contains(primitives, id) {
-			subject = experiment.PrimitiveSubject(id)
+			subject = player.PrimitiveSubject(id)
 		} else {
 			cards, err := cardsOf([]string{id}, primitives...)
 			if err != nil {
@@ -115,14 +116,14 @@ func (f *chaosFlags) start(ctx context.Context, errOut io.Writer) (*rig.Rig, err
 
 // run starts the labs, and carries out the campaign in them.
 func (f *chaosFlags) run(ctx context.Context, start func(context.Context, io.Writer) (*rig.Rig, error), out, errOut io.Writer) (err error) {
-	var beds []*experiment.Testbed
+	var beds []*player.Testbed
 	for range f.labs {
 		lab, failed := start(ctx, errOut)
 		if failed != nil {
 			return failed
 		}
 		defer func() { err = errors.Join(err, lab.Close()) }()
-		bed, failed := experiment.Open(ctx, lab)
+		bed, failed := player.Open(ctx, lab)
 		if failed != nil {
 			return failed
 		}
@@ -160,7 +161,7 @@ func (f *chaosFlags) checkCampaign() (err error) {
 }
 
 // conduct carries out the campaign, and prints what it finds.
-func (f *chaosFlags) conduct(ctx context.Context, beds []*experiment.Testbed, out, errOut io.Writer) error {
+func (f *chaosFlags) conduct(ctx context.Context, beds []*player.Testbed, out, errOut io.Writer) error {
 	text := f.files.textOutput(out, errOut)
 	surveys, err := f.campaign.Conduct(ctx, beds, &chaosWatcher{out: text, progress: errOut})
 	ctx = context.WithoutCancel(ctx) // what it has found until Ctrl-C counts

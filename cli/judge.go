@@ -12,6 +12,7 @@ import (
 
 	"oversell/lab/experiment"
 	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/trial"
 )
@@ -118,9 +119,9 @@ func (f *judgeFlags) campaign() *chaosFlags {
 	c, card := &f.chaos, f.judge.Lock.Hello.Card()
 	c.campaign.Seed, c.campaign.Adapter = f.judge.Seed, f.judge.Lock.Command
 	c.files, c.command, c.quiet = f.files, f.judge.Command, f.quiet
-	c.campaign.Subjects = []experiment.Subject{{Card: card}}
+	c.campaign.Subjects = []player.Subject{{Card: card}}
 	if card.Fenced {
-		c.campaign.Subjects = append(c.campaign.Subjects, experiment.Subject{Card: card, Fenced: true})
+		c.campaign.Subjects = append(c.campaign.Subjects, player.Subject{Card: card, Fenced: true})
 	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"oversell/docs"
 	"oversell/lab/chaos"
 	"oversell/lab/experiment"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/view/matrix"
 )
@@ -239,7 +240,7 @@ func (b *breaks) start(ctx context.Context, req *http.Request) error {
 
 // inSeparateLab runs the plan in a separate lab, so that the page's own lab keeps running.
 func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err error) {
-	cfg := experiment.Config(b.s.Binary, b.s.Lab.Token)
+	cfg := player.Config(b.s.Binary, b.s.Lab.Token)
 	cfg.OnExit = b.s.OnExit
 	lab, err := rig.Start(ctx, cfg)
 	if err != nil {
@@ -251,7 +252,7 @@ func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err erro
 		})
 		err = errors.Join(err, lab.Close())
 	}()
-	bed, err := experiment.Open(ctx, lab)
+	bed, err := player.Open(ctx, lab)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/player"
 	"oversell/lab/stepper"
 	"oversell/view/matrix"
 )
@@ -157,7 +158,7 @@ func (b *breaks) recordedRun(p resultView) experiment.Result {
 		return experiment.Result{Hazard: p.Hazard, Strategy: p.Strategy, Fenced: p.Fenced, Claim: p.Recorded.Claim, Verdict: p.Recorded.Verdict, Why: p.Recorded.Why}
 	}
 	if c, err := findCard(b.s.catalogue.known(), p.Strategy, 0); err == nil {
-		run.Recording = experiment.Leased(c, run.Recording)
+		run.Recording = player.Leased(c, run.Recording)
 	}
 	return run
 }

@@ -13,6 +13,7 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/load"
 	"oversell/lab/measure"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
 	"oversell/locks/adapter"
@@ -172,7 +173,7 @@ func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.Resu
 	if len(j.hazards) == 0 {
 		return nil
 	}
-	bed, err := experiment.Open(ctx, lab)
+	bed, err := player.Open(ctx, lab)
 	if err != nil {
 		return err
 	}

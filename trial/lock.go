@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"oversell/lab/experiment"
 	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
 	"oversell/trial/process"
@@ -123,7 +123,7 @@ func (l Lock) ContractLab(cfg *rig.Config) {
 // HazardLab changes the settings of a lab to those of experiments, with the lock's program beside
 // each replica.
 func (l Lock) HazardLab(cfg *rig.Config) {
-	*cfg = experiment.Config(cfg.Binary, cfg.Token)
+	*cfg = player.Config(cfg.Binary, cfg.Token)
 	cfg.ReplicaEnv = Environment()
 	if !slices.Contains(l.Hello.Backends, "zookeeper") { // fewer servers start sooner
 		cfg.Zookeeper = 1

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/lab/experiment"
 	"oversell/lab/history"
 	"oversell/lab/load"
+	"oversell/lab/player"
 )
 
 // request is a request of curl with its answer, which has a status.
@@ -78,7 +78,7 @@ func (r Runner) record(ctx context.Context, commands []Command, results *Results
 	}
 	soon, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	start, stop, err := experiment.Steps(soon, r.Replicas, r.Token)
+	start, stop, err := player.Steps(soon, r.Replicas, r.Token)
 	if err != nil {
 		return func() {}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 func casStorm() Experiment {
@@ -15,16 +16,16 @@ func casStorm() Experiment {
 		Title: api.Text{EN: "60 requests at once", ZH: "60 个请求同时到达"},
 		Shows: api.Text{EN: "failed attempts for each sale", ZH: "每卖出一件，有多少次尝试因冲突而失败"},
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
-			return r.each(ctx, waiters, func(s Subject) (Result, error) { return r.buyAtOnce(ctx, s) })
+			return r.each(ctx, waiters, func(s player.Subject) (Result, error) { return r.buyAtOnce(ctx, s) })
 		},
 	}
 }
 
-func (r *round) buyAtOnce(ctx context.Context, s Subject) (Result, error) {
+func (r *round) buyAtOnce(ctx context.Context, s player.Subject) (Result, error) {
 	ops := make([]history.Op, waiters)
 	var all sync.WaitGroup
 	for i := range ops {
-		all.Go(func() { ops[i] = r.bed.buy(ctx, i%3, s, wait(30*time.Second)) })
+		all.Go(func() { ops[i] = r.bed.Buy(ctx, i%3, s, player.Wait(30*time.Second)) })
 	}
 	all.Wait()
 	retries := 0

@@ -2,11 +2,9 @@ package experiment
 
 import (
 	"slices"
-	"strings"
 
 	"oversell/api"
 	"oversell/lab/chaos"
-	"oversell/lab/rig"
 )
 
 // Chaos is the hazard of a random plan, in results and recordings.
@@ -21,55 +19,6 @@ type Drawn struct {
 	// Named is the hazard that the plan is; it may be empty. The finding is no news unless the claim is Protects: see
 	// Result.Claim.
 	Named api.Hazard
-}
-
-// LockOf returns what package chaos must know to draw plans for a strategy.
-func (bed *Testbed) LockOf(s Subject) chaos.Lock {
-	steps := stepsOf(s.Card)
-	if s.primitive != nil {
-		steps = []api.Step{api.Granted}
-	}
-	return chaos.Lock{
-		Name: s.Name(), Steps: steps, Faults: bed.faultsFor(s.Card), Servers: len(bed.lockServers(s.Card)), Locker: s.Card.Locker, Nests: s.Card.Reentrant,
-		Expires: s.Card.Lease && !s.Card.Renews, Fenced: s.Fenced, Begins: s.begins(), Leases: s.Card.Uses("redis"),
-	}
-}
-
-// stepsOf returns the steps at which a request stops, in their order.
-func stepsOf(c api.Card) []api.Step {
-	steps := []api.Step{api.Asked}
-	for _, b := range c.Breaks { // at a step of its own, before the grant or in the critical section
-		if b.At != "" && chaos.PhaseAfter(b.At) == chaos.Wait {
-			steps = append(steps, b.At)
-		}
-	}
-	if at := c.CriticalStep; at != "" && chaos.PhaseAfter(at) == chaos.Wait {
-		steps = append(steps, at)
-	}
-	return append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
-}
-
-// faultsFor returns the faults that can strike a strategy. A lock in one process has no servers.
-func (bed *Testbed) faultsFor(c api.Card) []chaos.Verb {
-	if c.Scope == api.ScopeProcess || c.Scope == api.ScopeNone {
-		return []chaos.Verb{chaos.Freezes, chaos.Starves, chaos.Dies}
-	}
-	return slices.DeleteFunc(chaos.Faults(), func(v chaos.Verb) bool {
-		named := v != chaos.Holds && v != chaos.Loses || c.Locker                                      // the commands of other strategies do not name their key
-		row := v != chaos.HoldsRow || c.Locker && c.Family != handFamily && c.LockService() != "mysql" // there, Holds strikes the row as well
-		return !named || !row || v == chaos.FailsOver && !c.Uses("redis") || v == chaos.Deletes && !inServer(c) || v == chaos.Jumps && c.LockService() != "redis"
-	})
-}
-
-// lockServers returns the servers of a strategy's lock, or of its stock if it is no lock.
-func (bed *Testbed) lockServers(c api.Card) (servers []*rig.Server) {
-	for _, s := range bed.Rig.Servers() {
-		several := c.Uses("redlock") || rig.Kind(s.Name()) != "redis" && c.LockService() != "mysql"
-		if rig.Kind(s.Name()) == c.LockService() && !strings.HasSuffix(s.Name(), "replica") && (several || len(servers) == 0) {
-			servers = append(servers, s)
-		}
-	}
-	return servers
 }
 
 type hazards []api.Hazard
@@ -144,7 +93,7 @@ func writesLate(p chaos.Plan) bool {
 // frees the lock when all faults have ended, a re-entrant lock grants itself to its owner again, and a holder that notices
 // the end of its lease does not write after it.
 func (p *played) promises(invariant string) bool {
-	c, moves := p.Card, p.moves
+	c, moves := p.Card, p.Moves
 	onServer := slices.ContainsFunc(moves, func(m chaos.Move) bool { return m.Do.OnServer() })
 	if invariant == Progress {
 		return c.Lease && !onServer && p.held() || c.Reentrant && slices.ContainsFunc(moves, nested)
@@ -161,7 +110,7 @@ func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim api.Cla
 	var candidates hazards
 	for _, v := range slices.Concat(chaos.Faults(), chaos.Written(), []chaos.Verb{chaos.Passes}) {
 		switch {
-		case !p.moves.Has(v):
+		case !p.Moves.Has(v):
 		case stalls:
 			candidates = append(candidates, explanationOf(v).stalling...)
 		case doubles:
@@ -170,16 +119,16 @@ func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim api.Cla
 			candidates = append(candidates, explanationOf(v).losing...)
 		}
 	}
-	if stalls && slices.ContainsFunc(p.moves, nested) {
+	if stalls && slices.ContainsFunc(p.Moves, nested) {
 		candidates = append(candidates, "nesting")
 	}
 	if !stalls && !p.Card.Safe {
 		candidates = append(candidates, "race", "replica-race", "early-release", "dead-waiter")
 	}
-	if !stalls && !doubles && p.moves.Has(chaos.Passes) && writesLate(p.moves) { // a lease that ends by any fault
+	if !stalls && !doubles && p.Moves.Has(chaos.Passes) && writesLate(p.Moves) { // a lease that ends by any fault
 		candidates = append(candidates, late()...)
 	}
-	if p.Card.Locker && !p.Card.Unchecked && !writesLate(p.moves) {
+	if p.Card.Locker && !p.Card.Unchecked && !writesLate(p.Moves) {
 		candidates = slices.DeleteFunc(candidates, func(hazard api.Hazard) bool { return slices.Contains(late(), hazard) })
 	}
 	// A fence protects from every lost update, and lets no waiter go on.

@@ -11,12 +11,13 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/player"
 	"oversell/lab/stall"
 )
 
 // Campaign draws plans for strategies, one after the other, and carries them out.
 type Campaign struct {
-	Subjects []Subject
+	Subjects []player.Subject
 	Plan     chaos.Plan    // carried out on each subject, instead of drawn ones; may be nil
 	For      time.Duration // no drawn plan begins later; 0 means one plan for each subject
 	Enough   int           // unless it is 0, a strategy gets no more plans after a failed one, or after so many in which each fault has landed
@@ -26,7 +27,7 @@ type Campaign struct {
 
 // Survey is what a campaign has found about one strategy.
 type Survey struct {
-	Subject  Subject
+	Subject  player.Subject
 	Plans    int
 	Coverage chaos.Coverage
 	Findings []Finding
@@ -122,7 +123,7 @@ type campaign struct {
 
 // Conduct carries out the campaign, in each lab one plan after the other. A strategy whose card a finding contradicts
 // gets no more plans. A lab in which two plans in a row cannot be carried out gets no more.
-func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatcher) ([]*Survey, error) {
+func (c Campaign) Conduct(ctx context.Context, beds []*player.Testbed, w CampaignWatcher) ([]*Survey, error) {
 	all := &campaign{Campaign: c, began: time.Now(), watch: w}
 	for _, s := range c.Subjects {
 		steps := slices.Concat(beds[0].LockOf(s).Steps, []api.Step{api.Queued, api.Part, api.Released})
@@ -131,7 +132,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatche
 				return nil, fmt.Errorf("%s has no step %q; a request can stop at %q", s.Name(), m.At, steps)
 			}
 		}
-		all.all = append(all.all, &Survey{Subject: s, Coverage: chaos.Coverage{}, faults: beds[0].faultsFor(s.Card)})
+		all.all = append(all.all, &Survey{Subject: s, Coverage: chaos.Coverage{}, faults: beds[0].FaultsFor(s.Card)})
 	}
 	errs := make([]error, len(beds))
 	var labs sync.WaitGroup
@@ -151,7 +152,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*Testbed, w CampaignWatche
 }
 
 // work carries out plans in one lab until none is left, and then shrinks the plans that are no news.
-func (c *campaign) work(ctx context.Context, bed *Testbed) error {
+func (c *campaign) work(ctx context.Context, bed *player.Testbed) error {
 	var before error
 	for s, seed := c.next(); s != nil && ctx.Err() == nil; s, seed = c.next() {
 		err := c.once(ctx, bed, s, seed)
@@ -221,7 +222,7 @@ func (c *campaign) nextKnown() (s *Survey, d Drawn) {
 	return nil, d
 }
 
-func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64) error {
+func (c *campaign) once(ctx context.Context, bed *player.Testbed, s *Survey, seed int64) error {
 	plan := c.Plan
 	if plan == nil {
 		plan = chaos.Draw(seed, bed.LockOf(s.Subject))
@@ -258,9 +259,9 @@ func (c *campaign) once(ctx context.Context, bed *Testbed, s *Survey, seed int64
 
 // carryOut carries out a plan. If it contradicts the card, but this process got no processor for a while, renewals may have
 // been late: then it is carried out again, and is inconclusive if it fails like this each time.
-func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
-	busy := stall.Repeat(ctx, stall.Longest, bed.stalled, func() (failed, late bool) {
-		d, err = bed.CarryOut(ctx, s, p, seed)
+func (c *campaign) carryOut(ctx context.Context, bed *player.Testbed, s player.Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
+	busy := stall.Repeat(ctx, stall.Longest, bed.Stalled, func() (failed, late bool) {
+		d, err = carryOut(ctx, bed, s, p, seed)
 		d.Adapter = c.Adapter
 		return err == nil && d.contradicts(), false
 	})
@@ -272,7 +273,7 @@ func (c *campaign) carryOut(ctx context.Context, bed *Testbed, s Subject, p chao
 
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way, and contradicts the card if it
 // did. It ends as long after For as For is, and after a minute at least. A plan that was given, and not drawn, stays as it is.
-func (c *campaign) shrink(ctx context.Context, bed *Testbed, s *Survey, d Drawn) (err error) {
+func (c *campaign) shrink(ctx context.Context, bed *player.Testbed, s *Survey, d Drawn) (err error) {
 	f, end := Finding{Drawn: d}, c.began.Add(c.For+max(c.For, time.Minute))
 	// again returns the number of repetitions until p failed in the same way, or 0.
 	again := func(p chaos.Plan, most int) int {

@@ -8,6 +8,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/player"
 )
 
 // RandomPlans returns the hazard chaos of the page: random plans on each strategy, until one fails. It is not among All,
@@ -19,7 +20,7 @@ func RandomPlans() Experiment {
 		Shows:   api.Text{EN: "the moves that are left of the plan that failed", ZH: "失败的计划缩短后剩下的动作"},
 		Applies: func(c api.Card) bool { return !c.OnTrial() },
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
-			all, err := Campaign{Subjects: r.subjects, For: 5 * time.Minute, Enough: 30, Seed: r.seed}.Conduct(ctx, []*Testbed{r.bed}, unwatched{})
+			all, err := Campaign{Subjects: r.subjects, For: 5 * time.Minute, Enough: 30, Seed: r.seed}.Conduct(ctx, []*player.Testbed{r.bed}, unwatched{})
 			results := make([]Result, len(all))
 			for i, s := range all {
 				results[i] = s.worst(r.seed)

@@ -10,6 +10,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
+	"oversell/lab/player"
 	"oversell/lab/rig/rigtest"
 )
 
@@ -29,7 +30,7 @@ func TestKnownPlans(t *testing.T) {
 		{"redis", "A sells at writing, redis fails over, B sells at read, A resumes, B resumes", false, api.Broken, Conservation, "failover"},
 		{"redis", "A sells at read, A starves, B sells, A resumes", false, api.Safe, "", ""},
 		{"db-row", "B sells, B disconnects, server 1 restarts", false, api.Safe, "", ""},                      // the next request of B may fail once
-		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                  // waits for grantBound
+		{"redis-setnx", "A sells at granted, A dies", false, api.Stalled, Progress, "crash"},                  // waits for player.GrantBound
 		{"redis", "A sells at read, A is cut off, A dies, B sells", false, api.Safe, "", ""},                  // A starts again when it is connected
 		{"redis", "A sells at granted, B sells, C resumes, A reconnects, A resumes", false, api.Safe, "", ""}, // two moves are impossible
 	}
@@ -39,7 +40,7 @@ func TestKnownPlans(t *testing.T) {
 			if tt.verdict == api.Stalled {
 				rigtest.Nightly(t, "TestEveryHazard of ./lab/experiment")
 			}
-			d := carryOut(t, bed, subject(t, bed, tt.strategy, tt.fenced), tt.plan)
+			d := carriedOut(t, bed, subject(t, bed, tt.strategy, tt.fenced), tt.plan)
 			if d.Verdict != tt.verdict || d.Invariant != tt.invariant || d.Named != tt.named {
 				t.Errorf("%s, %q, named %q; %s", d.Verdict, d.Invariant, d.Named, d.Why.EN)
 			}
@@ -54,32 +55,32 @@ func TestKnownPlans(t *testing.T) {
 // that claims a count of three opens after two.
 func TestPrimitivesInPlans(t *testing.T) {
 	bed := open(t)
-	one := PrimitiveSubject("semaphore:redis")
-	one.primitive.permits = 1
-	three := PrimitiveSubject("latch:redis")
-	three.primitive.latch = 3
+	one := player.PrimitiveSubject("semaphore:redis")
+	one.Primitive.Permits = 1
+	three := player.PrimitiveSubject("latch:redis")
+	three.Primitive.Latch = 3
 	for _, tt := range []struct {
-		subject Subject
+		subject player.Subject
 		plan    string
 		verdict api.Verdict
 	}{
-		{PrimitiveSubject("semaphore:redis"), "A locks many, B locks try many, B locks leased, A unlocks, A unlocks, B unlocks", api.Safe},
-		{PrimitiveSubject("semaphore:redis"), "A locks leased, B locks, C locks, a lease passes, A unlocks", api.Safe},
-		{PrimitiveSubject("semaphore:zk"), "A locks many, B locks many, A unlocks, C locks", api.Safe},
-		{PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A starts", api.Safe},
-		{PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, a lease passes, A thaws, A unlocks", api.Safe},
+		{player.PrimitiveSubject("semaphore:redis"), "A locks many, B locks try many, B locks leased, A unlocks, A unlocks, B unlocks", api.Safe},
+		{player.PrimitiveSubject("semaphore:redis"), "A locks leased, B locks, C locks, a lease passes, A unlocks", api.Safe},
+		{player.PrimitiveSubject("semaphore:zk"), "A locks many, B locks many, A unlocks, C locks", api.Safe},
+		{player.PrimitiveSubject("read-write:redis"), "A locks, B locks, C locks many, A dies, B unlocks, A starts", api.Safe},
+		{player.PrimitiveSubject("read-write:zk"), "A locks many, B locks, A freezes, a lease passes, A thaws, A unlocks", api.Safe},
 		{one, "A locks, B locks, A unlocks", api.Broken},
-		{PrimitiveSubject("latch:redis"), "A awaits, B awaits, C counts, C counts, A awaits, B counts", api.Safe},
-		{PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, server 1 restarts, A thaws", api.Safe},
+		{player.PrimitiveSubject("latch:redis"), "A awaits, B awaits, C counts, C counts, A awaits, B counts", api.Safe},
+		{player.PrimitiveSubject("latch:redis"), "A awaits, A freezes, B counts, B counts, server 1 restarts, A thaws", api.Safe},
 		{three, "A awaits, B counts, B counts", api.Broken},
-		{PrimitiveSubject("read-write:zk"), "A locks many, D locks try, A unlocks, D locks", api.Safe},
-		{PrimitiveSubject("read-write:zk"), "B locks, C locks many, B disconnects", api.Safe},
-		{PrimitiveSubject("read-write:redis"), "D locks many leased, A locks many", api.Safe}, // A waits for the end of the lease
-		{PrimitiveSubject("semaphore:redis"), "B locks many leased, A locks many leased", api.Safe},
+		{player.PrimitiveSubject("read-write:zk"), "A locks many, D locks try, A unlocks, D locks", api.Safe},
+		{player.PrimitiveSubject("read-write:zk"), "B locks, C locks many, B disconnects", api.Safe},
+		{player.PrimitiveSubject("read-write:redis"), "D locks many leased, A locks many", api.Safe}, // A waits for the end of the lease
+		{player.PrimitiveSubject("semaphore:redis"), "B locks many leased, A locks many leased", api.Safe},
 	} {
-		d := carryOut(t, bed, tt.subject, tt.plan)
+		d := carriedOut(t, bed, tt.subject, tt.plan)
 		for again := 0; again < 5 && d.Plan != tt.plan; again++ { // on a slow machine, a client may still be locking
-			d = carryOut(t, bed, tt.subject, tt.plan)
+			d = carriedOut(t, bed, tt.subject, tt.plan)
 		}
 		if d.Verdict != tt.verdict || d.Plan != tt.plan {
 			t.Errorf("%s, %s: %s; %s; carried out: %s", tt.subject.Name(), tt.plan, d.Verdict, d.Why.EN, d.Plan)
@@ -90,7 +91,7 @@ func TestPrimitivesInPlans(t *testing.T) {
 // TestRandomPlans runs the hazard of the page, which ends at the first plan that fails.
 func TestRandomPlans(t *testing.T) {
 	bed := open(t)
-	results, err := RandomPlans().carryOut(t.Context(), bed, []Subject{subject(t, bed, "none", false)}, 1)
+	results, err := RandomPlans().carryOut(t.Context(), bed, []player.Subject{subject(t, bed, "none", false)}, 1)
 	if err != nil || len(results) != 1 {
 		t.Fatal(results, err)
 	}
@@ -112,7 +113,7 @@ func TestBusyMachine(t *testing.T) {
 	}
 	for limit, counts := range map[time.Duration]int{0: 0, time.Hour: 1} {
 		survey := &Survey{Subject: s, Coverage: chaos.Coverage{}}
-		bed.stalled = limit
+		bed.Stalled = limit
 		busy := &campaign{Campaign: Campaign{Plan: plan}, watch: unwatched{}}
 		if err := busy.once(t.Context(), bed, survey, 1); err != nil {
 			t.Fatal(err)
@@ -122,8 +123,8 @@ func TestBusyMachine(t *testing.T) {
 		}
 		onTrial := s // without a claim
 		onTrial.Card.Protects, onTrial.Card.Family = nil, "adapter"
-		for _, none := range []Subject{s, onTrial} {
-			results, err := race().carryOut(t.Context(), bed, []Subject{none, subject(t, bed, "redis", false)}, 1)
+		for _, none := range []player.Subject{s, onTrial} {
+			results, err := race().carryOut(t.Context(), bed, []player.Subject{none, subject(t, bed, "redis", false)}, 1)
 			verdicts := map[string]api.Verdict{}
 			for _, r := range results {
 				verdicts[r.Strategy] = r.Verdict
@@ -142,7 +143,7 @@ func TestStopped(t *testing.T) {
 	bed := open(t)
 	s := subject(t, bed, "none", false)
 	s.Card.Safe, s.Card.Breaks = true, nil
-	d := carryOut(t, bed, s, "A sells at read, B sells, A resumes, C sells")
+	d := carriedOut(t, bed, s, "A sells at read, B sells, A resumes, C sells")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
@@ -208,7 +209,7 @@ func TestLatestWake(t *testing.T) {
 		3 * time.Second: {at("B", api.Released, 6), at("C", api.Granted, 9)},
 		0:               {at("C", api.Granted, 9), at("B", api.Released, 9)},
 	} {
-		if got := (&played{rec: history.Recording{Events: slices.Concat(first, last)}}).latestWake(); got != want {
+		if got := (&played{Played: &player.Played{Recording: history.Recording{Events: slices.Concat(first, last)}}}).latestWake(); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -268,9 +269,9 @@ func TestKnownHazard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := &played{Subject: Subject{Card: lock}, moves: p, rec: tt.found.Recording, last: &history.Op{}}
-		if n := len(run.rec.Ops); n > 0 {
-			run.last = &run.rec.Ops[n-1]
+		run := &played{Played: &player.Played{Subject: player.Subject{Card: lock}, Moves: p, Recording: tt.found.Recording, Last: &history.Op{}}}
+		if n := len(run.Recording.Ops); n > 0 {
+			run.Last = &run.Recording.Ops[n-1]
 		}
 		if hazard, claim := run.knownHazard(tt.found.Invariant); hazard != tt.hazard || claim != tt.claim {
 			t.Errorf("%s: %q, %q", tt.plan, hazard, claim)
@@ -286,19 +287,19 @@ func TestKnownHazard(t *testing.T) {
 	}
 }
 
-func subject(t *testing.T, bed *Testbed, strategy string, fenced bool) Subject {
+func subject(t *testing.T, bed *player.Testbed, strategy string, fenced bool) player.Subject {
 	t.Helper()
-	i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == strategy })
-	return Subject{Card: bed.cards[i], Fenced: fenced}
+	i := slices.IndexFunc(bed.Cards, func(c api.Card) bool { return c.ID == strategy })
+	return player.Subject{Card: bed.Cards[i], Fenced: fenced}
 }
 
-func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
+func carriedOut(t *testing.T, bed *player.Testbed, s player.Subject, text string) Drawn {
 	t.Helper()
 	p, err := chaos.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := bed.CarryOut(t.Context(), s, p, 1)
+	d, err := carryOut(t.Context(), bed, s, p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +309,7 @@ func carryOut(t *testing.T, bed *Testbed, s Subject, text string) Drawn {
 // TestUnknownStep checks that a plan with a misspelt step is not carried out as if it had none.
 func TestUnknownStep(t *testing.T) {
 	bed := open(t)
-	all, err := Campaign{Subjects: []Subject{subject(t, bed, "redis", false)}, Plan: chaos.Plan{{Do: chaos.Sells, At: "raed"}}}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
+	all, err := Campaign{Subjects: []player.Subject{subject(t, bed, "redis", false)}, Plan: chaos.Plan{{Do: chaos.Sells, At: "raed"}}}.Conduct(t.Context(), []*player.Testbed{bed}, unwatched{})
 	if err == nil || !strings.Contains(err.Error(), "raed") || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -320,7 +321,7 @@ func TestCampaign(t *testing.T) {
 	bed := open(t)
 	s := subject(t, bed, "none", false)
 	s.Card.Safe, s.Card.Breaks = true, nil
-	all, err := Campaign{Subjects: []Subject{s}, For: 5 * time.Minute, Seed: 1}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
+	all, err := Campaign{Subjects: []player.Subject{s}, For: 5 * time.Minute, Seed: 1}.Conduct(t.Context(), []*player.Testbed{bed}, unwatched{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,13 +338,13 @@ func TestCampaign(t *testing.T) {
 func TestFencedInRandomPlans(t *testing.T) {
 	rigtest.Nightly(t, "TestKnownPlans of ./lab/experiment")
 	bed := open(t)
-	var fenced []Subject
-	for _, card := range bed.cards {
+	var fenced []player.Subject
+	for _, card := range bed.Cards {
 		if card.Fenced {
-			fenced = append(fenced, Subject{Card: card, Fenced: true})
+			fenced = append(fenced, player.Subject{Card: card, Fenced: true})
 		}
 	}
-	all, err := Campaign{Subjects: fenced, For: 20 * time.Minute, Seed: time.Now().UnixNano()}.Conduct(t.Context(), []*Testbed{bed}, unwatched{})
+	all, err := Campaign{Subjects: fenced, For: 20 * time.Minute, Seed: time.Now().UnixNano()}.Conduct(t.Context(), []*player.Testbed{bed}, unwatched{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,14 +365,14 @@ func TestFindingsRepeat(t *testing.T) {
 	for n := 0; all < findings; n++ {
 		s := subject(t, bed, strategies[n%len(strategies)], false)
 		plan := chaos.Draw(int64(n), bed.LockOf(s))
-		first := carryOut(t, bed, s, plan.String())
+		first := carriedOut(t, bed, s, plan.String())
 		if !first.Verdict.Failed() {
 			continue
 		}
 		all++
 		again := false
 		for try := 0; try < most && !again; try++ {
-			d := carryOut(t, bed, s, first.Plan)
+			d := carriedOut(t, bed, s, first.Plan)
 			again = d.Verdict == first.Verdict && d.Invariant == first.Invariant
 		}
 		if again {

@@ -9,10 +9,12 @@ import (
 	"oversell/api"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/load"
+	"oversell/lab/player"
 )
 
 // outage is how long MySQL stays down: longer than a lease, so that leases expire meanwhile.
-const outage = Lease + time.Second
+const outage = player.Lease + time.Second
 
 // answerBound limits the time of an answer. It is far more than the clients' wait for a lock, because
 // a busy machine may stop all processes for seconds.
@@ -46,7 +48,7 @@ func killDatabase(ctx context.Context, r *round) ([]Result, error) {
 		return nil, err
 	}
 	defer stop()
-	if err := eventually(ctx, "every client has bought something", allBought(groups, 0)); err != nil {
+	if err := player.Eventually(ctx, "every client has bought something", allBought(groups, 0)); err != nil {
 		return nil, err
 	}
 	if err := r.killAtCriticalStep(ctx, groups); err != nil {
@@ -66,44 +68,44 @@ func killDatabase(ctx context.Context, r *round) ([]Result, error) {
 // have an answer.
 func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error {
 	// Also after an error, because the clients wait for the answers of the stopped requests.
-	defer func() { _ = r.bed.replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
+	defer func() { _ = r.bed.Replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
 	for _, s := range groups {
-		if err := r.bed.stop(ctx, 0, s.Subject, s.Card.StepFor(r.Hazard, "read")); err != nil {
+		if err := r.bed.Stop(ctx, 0, s.Subject, s.Card.StepFor(r.Hazard, "read")); err != nil {
 			return err
 		}
 	}
 	if err := r.awaitCriticalStep(ctx, groups); err != nil {
 		return err
 	}
-	r.span.From = r.bed.since()
+	r.span.From = r.bed.Since()
 	start, err := r.injectInto(ctx, fault.Kill, "mysql")
 	if err != nil {
 		return err
 	}
-	r.injectedAt = r.bed.since()
-	err = r.bed.replica(0).ResumeAll(ctx)
+	r.injectedAt = r.bed.Since()
+	err = r.bed.Replica(0).ResumeAll(ctx)
 	if err == nil {
-		err = sleep(ctx, outage)
+		err = load.Sleep(ctx, outage)
 	}
 	// afterOutage judges a strategy without an answer, so the error is ignored.
-	_ = within(ctx, answerBound, "all clients have an answer", func() bool {
+	_ = player.Within(ctx, answerBound, "all clients have an answer", func() bool {
 		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.answeredAfter(r.injectedAt) })
 	})
 	r.observe(ctx)
 	if started := start(context.WithoutCancel(ctx)); started != nil {
 		return fmt.Errorf("start mysql: %w", started)
 	}
-	r.span.To = r.bed.since()
+	r.span.To = r.bed.Since()
 	return err
 }
 
 // awaitCriticalStep waits until a request of each strategy is stopped. It gives up after maxWait: a
 // busy machine can make a strategy's lock unusable before the fault.
 func (r *round) awaitCriticalStep(ctx context.Context, groups []*clients) error {
-	_ = eventually(ctx, "a request of each strategy is stopped", func() bool {
-		stopped, err := r.bed.stopped(ctx, 0)
+	_ = player.Eventually(ctx, "a request of each strategy is stopped", func() bool {
+		stopped, err := r.bed.Stopped(ctx, 0)
 		for _, s := range groups {
-			s.stopped = err == nil && stopped[s.key()] != ""
+			s.stopped = err == nil && stopped[s.Key()] != ""
 		}
 		return !slices.ContainsFunc(groups, func(s *clients) bool { return !s.stopped })
 	})
@@ -155,8 +157,8 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 // sales. It then judges the row.
 func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
 	row, mayLack := plenty, s.Card.BrokenBy(api.WriteBehind)
-	err := within(ctx, grantBound, "the row has all sales", func() bool {
-		left, err := r.bed.replica(0).Count(ctx, "none", s.product) // none reads MySQL's row
+	err := player.Within(ctx, player.GrantBound, "the row has all sales", func() bool {
+		left, err := r.bed.Replica(0).Count(ctx, "none", s.Product) // none reads MySQL's row
 		if err == nil {
 			row = left
 		}

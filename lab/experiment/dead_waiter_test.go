@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // TestBehindTheDead judges a holder that noticed that another request had acquired the lock, and did not sell.
@@ -18,14 +19,14 @@ func TestBehindTheDead(t *testing.T) {
 		want  api.Verdict
 	}{
 		{"within the lease", time.Second, history.Refused, api.Broken},
-		{"after the lease", Lease, history.Refused, api.Safe},
+		{"after the lease", player.Lease, history.Refused, api.Safe},
 		{"the holder sold first", time.Second, history.OK, api.Safe},
 	} {
 		const start = time.Minute
-		p := &played{rec: history.Recording{Events: []history.Event{
+		p := &played{Played: &player.Played{Recording: history.Recording{Events: []history.Event{
 			{At: start, Owner: "A", Step: "granted"}, {At: start + test.next, Owner: "B", Step: "granted"},
-		}}}
-		p.stopped, p.ops[holder].Outcome, p.ops[contender].Outcome = "A", test.holds, history.OK
+		}}}}
+		p.Stopped, p.Ops[holder].Outcome, p.Ops[contender].Outcome = "A", test.holds, history.OK
 		got := api.Safe
 		if found := behindTheDead(p); found != nil {
 			got = found.verdict

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 	"time"
 
@@ -37,7 +36,7 @@ type Experiment struct {
 	Plans []string
 	// OnRow replaces them for a lock on the server of the row, whose links a sale needs.
 	OnRow string
-	// lease is that of the locks in Lab. 0 means Lease.
+	// lease is that of the locks in Lab. 0 means player.Lease.
 	lease time.Duration
 
 	// silences means that the fault may keep the lock's program from answering.
@@ -170,11 +169,6 @@ func claimedOrOnTrial(hazard api.Hazard, backends ...string) func(api.Card) bool
 func locksOn(backends ...string) func(api.Card) bool {
 	return func(c api.Card) bool { return c.Locker && slices.ContainsFunc(backends, c.Uses) }
 }
-
-func wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
-
-// grantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.
-const grantBound = 3*Lease + 2*time.Second
 
 // by returns the one that the seed chooses. As many seeds in a row choose each of them once.
 func by[T any](seed int64, from ...T) T {

@@ -11,6 +11,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -20,17 +21,17 @@ var servers *rig.Rig
 func TestMain(m *testing.M) {
 	// The experiments mostly wait, so two at a time would be too few on two processors.
 	_ = flag.Set("test.parallel", "4") // of a valid name
-	rigtest.MainWith(m, Config("", "token"), func(r *rig.Rig) { servers = r })
+	rigtest.MainWith(m, player.Config("", "token"), func(r *rig.Rig) { servers = r })
 }
 
-func open(t *testing.T) *Testbed {
+func open(t *testing.T) *player.Testbed {
 	t.Helper()
 	return openOn(t, servers)
 }
 
-func openOn(t *testing.T, lab *rig.Rig) *Testbed {
+func openOn(t *testing.T, lab *rig.Rig) *player.Testbed {
 	t.Helper()
-	bed, err := Open(t.Context(), lab)
+	bed, err := player.Open(t.Context(), lab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +40,12 @@ func openOn(t *testing.T, lab *rig.Rig) *Testbed {
 }
 
 // testbeds returns a testbed on servers, and two on labs of their own.
-func testbeds(t *testing.T) chan *Testbed {
+func testbeds(t *testing.T) chan *player.Testbed {
 	t.Helper()
-	beds := make(chan *Testbed, 3)
+	beds := make(chan *player.Testbed, 3)
 	beds <- open(t)
 	for range cap(beds) - 1 {
-		beds <- openOn(t, rigtest.Start(t, Config(servers.Config().Binary, "token")))
+		beds <- openOn(t, rigtest.Start(t, player.Config(servers.Config().Binary, "token")))
 	}
 	return beds
 }
@@ -123,7 +124,7 @@ func TestEveryHazard(t *testing.T) {
 	t.Parallel()
 	beds := testbeds(t)
 	bed := <-beds
-	cards := bed.cards
+	cards := bed.Cards
 	beds <- bed
 	pairs := map[api.Hazard]rig.Database{"galera": rig.Galera, "two-masters": rig.TwoMasters, "stale-read": rig.DelayedReads}
 	for _, e := range All() {
@@ -141,17 +142,17 @@ func TestEveryHazard(t *testing.T) {
 			}
 			bed := <-beds
 			defer func() { beds <- bed }()
-			subjects := make([]Subject, 0, len(want))
+			subjects := make([]player.Subject, 0, len(want))
 			for name := range want {
 				id, fenced := strings.CutSuffix(name, " --fenced")
-				i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == id })
-				if i < 0 || !e.AppliesTo(bed.cards[i]) {
+				i := slices.IndexFunc(bed.Cards, func(c api.Card) bool { return c.ID == id })
+				if i < 0 || !e.AppliesTo(bed.Cards[i]) {
 					t.Fatalf("%s does not apply to %s", e.Hazard, name)
 				}
-				subjects = append(subjects, Subject{Card: bed.cards[i], Fenced: fenced})
+				subjects = append(subjects, player.Subject{Card: bed.Cards[i], Fenced: fenced})
 			}
 			results, err := e.carryOut(t.Context(), bed, subjects, 1)
-			bed.rec.forget()
+			bed.Forget()
 			if err != nil || len(results) != len(want) {
 				t.Fatalf("%d results, want %d: %v", len(results), len(want), err)
 			}
@@ -189,28 +190,30 @@ func TestInterrupted(t *testing.T) {
 	}
 	for _, hazard := range hazards {
 		ctx, cancel := context.WithCancel(t.Context())
+		holds := make(chan bool, 1000)
+		for n := range bed.Rig.Addresses().Replicas {
+			go func() {
+				_ = bed.Replica(n).Follow(ctx, func(_ string, data []byte) {
+					if step := string(data); strings.Contains(step, `"strategy":"redis"`) && (strings.Contains(step, `"step":"read"`) || strings.Contains(step, `"step":"writing"`)) {
+						holds <- true
+					}
+				})
+			}()
+		}
 		done := make(chan error, 1)
 		go func() {
 			done <- Perform(ctx, bed, Plan{Hazards: []api.Hazard{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
 		}()
-		seen := func() bool {
-			for _, key := range bed.rec.keys() {
-				for _, e := range bed.rec.eventsOf(key) {
-					if e.At > 0 && (e.Step == "read" || e.Step == "writing") && e.Strategy == "redis" {
-						return true
-					}
-				}
-			}
-			return false
-		}
-		if err := eventually(t.Context(), "a request holds the lock", seen); err != nil {
-			t.Fatal(err)
+		select {
+		case <-holds:
+		case <-time.After(time.Minute):
+			t.Error("no request holds the lock")
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want %v", hazard, err, context.Canceled)
 		}
-		bed.rec.forget()
+		bed.Forget()
 	}
 	store := &ResultStore{}
 	if err := Perform(t.Context(), bed, Plan{Hazards: []api.Hazard{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // This file has the hazards that are a plan. A is the holder, B the contender, and D a request in the process of A. They are
@@ -79,7 +80,7 @@ func crash() Experiment {
 		Title: api.Text{EN: "the holder's process is killed", ZH: "持锁者的进程被杀死"},
 		Shows: api.Text{EN: "how long the others wait for the lock of a dead holder", ZH: "其他请求要等多久才能拿到锁"},
 		rule: freedInTime(api.Textf(
-			"No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", grantBound)),
+			"No request acquired the lock within %v after the holder was killed.", "持锁者被杀死后 %v 内没有请求拿到锁。", player.GrantBound)),
 	}
 }
 
@@ -93,14 +94,14 @@ func hostDeath() Experiment {
 		Shows: api.Text{EN: "its connections stay open at the servers; is a lock of a connection freed?", ZH: "它的连接在服务器上仍然打开，属于连接的锁会释放吗？"},
 		rule: freedInTime(api.Textf(
 			"The holder's machine died, and its connections stayed open: no request acquired the lock within %v.",
-			"持锁者的机器掉电，它的连接仍然打开：%v 内没有请求拿到锁。", grantBound)),
+			"持锁者的机器掉电，它的连接仍然打开：%v 内没有请求拿到锁。", player.GrantBound)),
 	}
 }
 
 // freedInTime returns a judge of a dead holder's lock, which the contender must get.
 func freedInTime(late api.Text) rule {
 	return func(p *played) *finding {
-		if p.stopped == "" { // it had sold before, and died with nothing to lose
+		if p.Stopped == "" { // it had sold before, and died with nothing to lose
 			return neverStopped(p)
 		}
 		return mustSellInTime(stalled(late))(p)
@@ -116,6 +117,11 @@ func pause() Experiment {
 		Shows: api.Text{EN: "two holders, and the late write wins", ZH: "两个持锁者，迟到的写入覆盖了别人的写入"},
 		lapse: pauseLapse(),
 	}
+}
+
+// pauseLapse says what happened when a holder wrote after a pause beyond its lease.
+func pauseLapse() api.Text {
+	return api.Text{EN: "The holder's lease expired during the pause, and it wrote anyway.", ZH: "停顿期间租期已过，持锁者醒来仍然写入。"}
 }
 
 // pauseAtRead puts the holder's late write between the contender's read and write. If a fencing
@@ -165,7 +171,7 @@ func foreignUnlock() Experiment {
 
 // freedForeignLock finds a third request that acquired the lock while the contender held it.
 func freedForeignLock(p *played) *finding {
-	if p.ops[observer].Outcome == history.OK && p.ops[contender].Reason == "lost" {
+	if p.Ops[observer].Outcome == history.OK && p.Ops[contender].Reason == "lost" {
 		return &finding{api.Broken, MutualExclusion, api.Text{
 			EN: "A third request acquired the lock while the contender held it.",
 			ZH: "竞争者持锁时，第三个请求也拿到了锁。",
@@ -178,7 +184,7 @@ func freedForeignLock(p *played) *finding {
 // renewal can notice the deletion (redisson/redisson#2215: a key deleted by hand).
 func operator() Experiment {
 	return Experiment{
-		Hazard: "operator", Group: reported, Applies: inServer, Fenced: true,
+		Hazard: "operator", Group: reported, Applies: api.Card.InServer, Fenced: true,
 		Plans: []string{"A sells at read, locks deleted, B sells, 1 lease passes, B ends, A resumes"},
 		Title: api.Text{EN: "an operator deletes the lock while its holder works", ZH: "持锁者工作期间，运维人员删除了它的锁"},
 		Shows: api.Text{EN: "does the holder notice before it writes?", ZH: "它在写入之前能发现吗？"},
@@ -192,7 +198,7 @@ func operatorAtWrite() Experiment {
 	return Experiment{
 		Hazard: "operator-at-write", Group: reported, Fenced: true,
 		// The end of the sessions that hold locks in MySQL would end the connection of the write, too.
-		Applies: func(c api.Card) bool { return inServer(c) && (c.Lease || c.LockService() != "mysql") },
+		Applies: func(c api.Card) bool { return c.InServer() && (c.Lease || c.LockService() != "mysql") },
 		Plans:   []string{"A sells at writing, locks deleted, B sells at read, B stops, A resumes, A ends, B resumes"},
 		Title:   api.Text{EN: "an operator deletes the lock after the holder's last check", ZH: "持锁者最后一次检查之后，运维人员删除了它的锁"},
 		Shows:   api.Text{EN: "two holders, and the contender overwrites the holder's write", ZH: "两个持锁者，竞争者覆盖了前一个的写入"},
@@ -217,7 +223,7 @@ func cutoff() Experiment {
 // session may move to another server of its ensemble. The holder must sell with its lock, or must not write.
 func holderReset() Experiment {
 	return Experiment{
-		Hazard: "holder-reset", Group: reported, Applies: inServer,
+		Hazard: "holder-reset", Group: reported, Applies: api.Card.InServer,
 		Plans: []string{"A sells at read, A disconnects, B sells, 0.3 leases pass, A resumes, B ends"},
 		Title: api.Text{EN: "the connections of the holder end while it works", ZH: "持锁者工作期间连接断开"},
 		Shows: api.Text{EN: "a lock that ends with its connection; does its holder still write?", ZH: "随连接一起失效的锁；持锁者还会写入吗？"},
@@ -281,7 +287,7 @@ func failover() Experiment {
 // mustRise finds that the fences of the new master are below those of the row. No request can sell until they have
 // risen above it.
 func mustRise(p *played) *finding {
-	if !p.Fenced || p.ops[contender].Reason != string(api.Fenced) {
+	if !p.Fenced || p.Ops[contender].Reason != string(api.Fenced) {
 		return nil
 	}
 	return stalled(api.Text{
@@ -354,16 +360,16 @@ func deadlock() Experiment {
 }
 
 func waitForEachOther(p *played) *finding {
-	switch n := p.ops[holder].Retries + p.ops[contender].Retries; {
+	switch n := p.Ops[holder].Retries + p.Ops[contender].Retries; {
 	case !p.Card.SeveralLocks && n > 0:
 		return &finding{api.Wasteful, "", api.Textf(
 			"The two requests waited for each other, and MySQL rolled one of them back. Retries: %d.",
 			"两个请求互相等待，MySQL 回滚了其中一个。重试 %d 次。", n)}
-	case p.Card.SeveralLocks && p.stopped == "":
+	case p.Card.SeveralLocks && p.Stopped == "":
 		return &finding{api.Inconclusive, "", api.Text{EN: "The holder never had one lock of several.", ZH: "持锁者没有停在只拿到一把锁的时候。"}}
-	case p.Card.SeveralLocks && (p.ops[holder].Outcome != history.OK || p.ops[contender].Outcome != history.OK):
+	case p.Card.SeveralLocks && (p.Ops[holder].Outcome != history.OK || p.Ops[contender].Outcome != history.OK):
 		return stalled(api.Textf("Each request had one lock and waited for the other one, until %v had passed.",
-			"两个请求各占一把锁，又等对方的那把，直到 %v 之后超时。", Lease))
+			"两个请求各占一把锁，又等对方的那把，直到 %v 之后超时。", player.Lease))
 	}
 	return nil
 }
@@ -384,15 +390,15 @@ func deadWaiter() Experiment {
 // behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
 // waiter died. A holder that notices this writes nothing, so no update is lost.
 func behindTheDead(p *played) *finding {
-	granted := slices.IndexFunc(p.rec.Events, func(e history.Event) bool { return e.Owner == p.stopped && e.Step == api.Granted })
-	if granted >= 0 && p.ops[holder].Outcome != history.OK {
-		if next := nextGrant(p.rec.Events, p.stopped, p.rec.Events[granted].At); next > 0 && next < float64(Lease.Milliseconds()) {
+	granted := slices.IndexFunc(p.Recording.Events, func(e history.Event) bool { return e.Owner == p.Stopped && e.Step == api.Granted })
+	if granted >= 0 && p.Ops[holder].Outcome != history.OK {
+		if next := nextGrant(p.Recording.Events, p.Stopped, p.Recording.Events[granted].At); next > 0 && next < float64(player.Lease.Milliseconds()) {
 			return &finding{api.Broken, MutualExclusion, api.Textf("After the death of a waiter, another request acquired the lock %.3f s after the holder, whose lease was not over.",
 				"一个等待者死去之后，另一个请求在持锁者之后 %.3f 秒拿到了锁，而持锁者的租期还没有结束。", next/1000)}
 		}
 	}
 	return mustSell(stalled(api.Textf("A waiter died. The request behind it did not get the lock, though the holder had ended %v before.",
-		"一个等待者宕机。持锁者结束之后 %v 内，排在它后面的请求仍然没有拿到锁。", grantBound)), contender)(p)
+		"一个等待者宕机。持锁者结束之后 %v 内，排在它后面的请求仍然没有拿到锁。", player.GrantBound)), contender)(p)
 }
 
 // waiterReset ends the connections of a waiter, and with them its subscription, its watch or its blocking command. Then
@@ -406,8 +412,8 @@ func waiterReset() Experiment {
 		Title: api.Text{EN: "the connections of a waiter end while it waits", ZH: "等待者的连接在等待期间断开"},
 		Shows: api.Text{EN: "a waiter that does not subscribe again sleeps through the release", ZH: "没有重新订阅的等待者错过锁的释放"},
 		rule: func(p *played) *finding {
-			late := p.ops[contender].Return - p.ops[holder].Return
-			if late < 0 || p.ops[contender].Outcome == history.OK && late < p.patience() {
+			late := p.Ops[contender].Return - p.Ops[holder].Return
+			if late < 0 || p.Ops[contender].Outcome == history.OK && late < p.patience() {
 				return nil // also if it has returned an error
 			}
 			return stalled(api.Textf("The connections of the waiter ended. It still did not have the lock %v after the holder's release.",
@@ -418,7 +424,7 @@ func waiterReset() Experiment {
 
 // patience is the longest time from a release to the grant to a waiter.
 func (p *played) patience() time.Duration {
-	return grantBound + time.Duration(p.Card.PollMS)*time.Millisecond
+	return player.GrantBound + time.Duration(p.Card.PollMS)*time.Millisecond
 }
 
 // waiterSession ends the session, or the lease, of a waiter, and with it the place in the queue. The
@@ -435,15 +441,15 @@ func waiterSession() Experiment {
 }
 
 func judgeWaiter(p *played) *finding {
-	waiter := p.ops[observer]
-	noticed := p.ops[contender].Call // the end of the time in which the waiter can notice its loss
+	waiter := p.Ops[observer]
+	noticed := p.Ops[contender].Call // the end of the time in which the waiter can notice its loss
 	if waiter.Outcome != history.OK && waiter.Return > noticed {
 		return stalled(api.Text{
 			EN: "The waiter had lost its place in the queue, waited until the holder's release, and was rejected then.",
 			ZH: "等待者在队列中的位置已经丢失，但一直等到持锁者释放之后才被拒绝。",
 		})
 	}
-	late := stalled(api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", grantBound))
+	late := stalled(api.Textf("The next waiter did not acquire the lock within %v.", "下一个等待者在 %v 内没有拿到锁。", player.GrantBound))
 	return mustSell(late, contender)(p)
 }
 
@@ -457,7 +463,7 @@ func clientClocks() Experiment {
 		Title: api.Text{EN: "the clocks of two clients are ten seconds apart", ZH: "两个客户端的时钟相差十秒"},
 		Shows: api.Text{EN: "a lock that ends by its client's clock ends too early, and such a fence falls", ZH: "按客户端时钟计算到期的锁提前到期，这样的栅栏号会变小"},
 		rule: func(p *played) *finding {
-			if p.ops[contender].Reason != string(api.Unavailable) {
+			if p.Ops[contender].Reason != string(api.Unavailable) {
 				return nil
 			}
 			return &finding{api.Inconclusive, "", api.Text{
@@ -477,7 +483,7 @@ func crashBetween() Experiment {
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
 		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The process was killed before its command %[1]s, number %[2]d of the acquisition. No request acquired the lock within %[3]v.",
-				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.command.name, p.nth, grantBound)))(p)
+				"进程在加锁的第 %[2]d 条命令 %[1]s 之前被杀死，此后 %[3]v 内没有请求拿到锁。", p.Command.Name, p.Nth, player.GrantBound)))(p)
 		},
 	}
 }
@@ -497,7 +503,7 @@ func lateAcquire() Experiment {
 			ZH: "先查看、再用另一条命令加锁，会夺走别人的锁",
 		},
 		rule: func(p *played) *finding {
-			if p.ops[contender].Reason != string(api.Lost) {
+			if p.Ops[contender].Reason != string(api.Lost) {
 				return nil
 			}
 			return &finding{api.Aborted, "", api.Text{
@@ -536,8 +542,8 @@ func lostReply() Experiment {
 		Title: api.Text{EN: "the answer to an acquisition is lost", ZH: "加锁成功，应答却丢失"},
 		Shows: api.Text{EN: "an orphaned lock keeps the others waiting", ZH: "锁被一个不知道自己已加锁的请求占住"},
 		rule: func(p *played) *finding {
-			waited := p.ops[contender].Waited
-			if p.ops[contender].Outcome == history.OK && waited < Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
+			waited := p.Ops[contender].Waited
+			if p.Ops[contender].Outcome == history.OK && waited < player.Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
 				return nil
 			}
 			return stalled(api.Textf(
@@ -557,7 +563,7 @@ func releaseReply() Experiment {
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},
 		rule: func(p *played) *finding {
 			return mustSellInTime(stalled(api.Textf("The answer to the command %[1]s, number %[2]d of the release, was lost. No request acquired the lock within %[3]v.",
-				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.command.name, p.nth, grantBound)))(p)
+				"释放锁的第 %[2]d 条命令 %[1]s 的应答丢失，此后 %[3]v 内没有请求拿到锁。", p.Command.Name, p.Nth, player.GrantBound)))(p)
 		},
 	}
 }
@@ -588,12 +594,12 @@ func missedRelease() Experiment {
 		Title: api.Text{EN: "the lock is released between two commands of a waiter", ZH: "锁在等待者的两条命令之间被释放"},
 		Shows: api.Text{EN: "a waiter that subscribes after its look at the lock sleeps through the release", ZH: "先查看锁、之后才订阅的等待者错过锁的释放"},
 		rule: func(p *played) *finding {
-			late := p.ops[contender].Return - p.ops[holder].Return
+			late := p.Ops[contender].Return - p.Ops[holder].Return
 			if late < p.patience() {
 				return nil
 			}
 			return stalled(api.Textf("The command %[1]s, number %[2]d of the waiter, arrived after the holder's release. The waiter still did not have the lock %[3]v later.",
-				"等待者的第 %[2]d 条命令 %[1]s 在持锁者释放锁之后到达，此后 %[3]v 它仍然没有拿到锁。", p.command.name, p.nth, late.Round(time.Second)))
+				"等待者的第 %[2]d 条命令 %[1]s 在持锁者释放锁之后到达，此后 %[3]v 它仍然没有拿到锁。", p.Command.Name, p.Nth, late.Round(time.Second)))
 		},
 	}
 }
@@ -606,7 +612,7 @@ func renewalReply() Experiment {
 		EN: "The server had renewed the lock, but the holder gave it up and did not write.",
 		ZH: "服务器已经续期，但持锁者放弃了锁，没有写入。",
 	}}
-	stuck := stalled(api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", grantBound))
+	stuck := stalled(api.Textf("No other request acquired the lock within %v.", "%v 内没有其他请求拿到锁。", player.GrantBound))
 	return Experiment{
 		Hazard: "renewal-reply", Group: reported, Applies: func(c api.Card) bool { return c.Locker && c.Renews },
 		Plans: []string{"A sells at read, A loses a renewal, B sells for 22 s, 1.5 leases pass, A resumes, B ends"},

@@ -3,13 +3,39 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
 // This file has the hazards of a lab with Sentinels, with a cluster of Redis, or with several databases.
+
+// engineLease is so long that a fail-over ends before the holder's first renewal, at a third of it, even on
+// a busy machine. After a rejected renewal, the holder would not write, and would seem safe.
+const engineLease = time.Minute
+
+// engineLab returns a lab with MySQL and one topology of Redis.
+func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func(rig.Config) rig.Config {
+	return func(cfg rig.Config) rig.Config {
+		cfg = labOf(rig.OneServer)(cfg)
+		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
+		cfg.ReplicaArgs = append(slices.Clone(cfg.ReplicaArgs), "--lease", lease.String()) // the last one counts
+		return cfg
+	}
+}
+
+// labOf configures a small lab with this database, without the servers of other experiments.
+func labOf(database rig.Database) func(rig.Config) rig.Config {
+	return func(cfg rig.Config) rig.Config {
+		cfg.Database = database
+		cfg.Redis, cfg.Zookeeper, cfg.Etcd = 1, 1, 1
+		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
+		return cfg
+	}
+}
 
 // onTopology selects the locks on the single Redis. The servers of Redlock are not part of a topology.
 func onTopology(c api.Card) bool { return c.Locker && slices.Contains(c.Backends, "redis") }
@@ -67,12 +93,12 @@ func engineFailover(topology rig.Topology) Experiment {
 
 // mustBeReached finds nothing about a lock on trial that did not find the new master: an error kept the contender out.
 func mustBeReached(p *played) *finding {
-	if !p.Card.OnTrial() || p.ops[contender].Reason != history.Unavailable {
+	if !p.Card.OnTrial() || p.Ops[contender].Reason != history.Unavailable {
 		return nil
 	}
 	return &finding{api.Inconclusive, "", api.Textf(
 		"The lock of the contender was unavailable for %[1]v, so nothing shows that it kept the contender out.",
-		"竞争者的锁在 %[1]v 内一直不可用，所以看不出是不是锁挡住了它。", engineWait)}
+		"竞争者的锁在 %[1]v 内一直不可用，所以看不出是不是锁挡住了它。", player.TopologyWait)}
 }
 
 // splitBrain has two masters of one Redis, each with its own clients: the old one, and the one that Sentinel
@@ -102,7 +128,7 @@ func minReplicas() Experiment {
 		Title: api.Text{EN: "as split-brain, with min-replicas-to-write 1", ZH: "脑裂，min-replicas-to-write 为 1"},
 		Shows: api.Text{EN: "the old master rejects the contender", ZH: "旧主节点拒绝竞争者"},
 		rule: func(p *played) *finding {
-			if p.ops[contender].Outcome == history.OK {
+			if p.Ops[contender].Outcome == history.OK {
 				return &finding{api.Broken, MutualExclusion, api.Text{
 					EN: "The old master has granted the lock without a replica.",
 					ZH: "旧主节点没有从节点，仍然发出了锁。",
@@ -130,7 +156,7 @@ func atEachStep(form string, steps ...string) (plans []string) {
 func splitRenewal() Experiment {
 	return Experiment{
 		Hazard: "split-renewal", Group: splitLater, Fenced: true, Applies: func(c api.Card) bool { return onTopology(c) && c.Renews },
-		Default: api.Breaks, Lab: engineLab(rig.RedisSentinel, 0, Lease),
+		Default: api.Breaks, Lab: engineLab(rig.RedisSentinel, 0, player.Lease),
 		Plans: atEachStep("A sells at %s, A stays with the old master, B sells, B ends, A resumes, A ends", "read", "granted"),
 		Title: api.Text{EN: "as split-brain, with a lock that was replicated before", ZH: "脑裂之前锁已复制到从节点"},
 		Shows: api.Text{EN: "the old master renews the lock, on the new one it expires", ZH: "旧主节点继续给锁续期，新主节点上的锁到期"},
@@ -144,7 +170,7 @@ func splitRenewal() Experiment {
 // splitRenewalMin is splitRenewal with a master that requires a replica: the old one rejects the renewal.
 func splitRenewalMin() Experiment {
 	e := splitRenewal()
-	e.Hazard, e.Default, e.ClaimedAs, e.Lab = "min-replicas-renewal", api.Silent, "cutoff", engineLab(rig.RedisSentinel, 1, Lease)
+	e.Hazard, e.Default, e.ClaimedAs, e.Lab = "min-replicas-renewal", api.Silent, "cutoff", engineLab(rig.RedisSentinel, 1, player.Lease)
 	e.Title = api.Text{EN: "as split-renewal, with min-replicas-to-write 1", ZH: "脑裂之前锁已复制，min-replicas-to-write 为 1"}
 	e.Shows = api.Text{EN: "the renewal is rejected, and the holder stops in time", ZH: "续期被拒绝，持锁者及时停止"}
 	return e
@@ -157,7 +183,7 @@ func keepLock(topology rig.Topology) Experiment {
 		Group: topologies, Default: api.Protects, Applies: onTopology, Fenced: true, Lab: engineLab(topology, 0, engineLease), lease: engineLease,
 		rule: func(p *played) *finding {
 			for _, part := range []int{contender, observer} {
-				if p.ops[part].Outcome == history.OK {
+				if p.Ops[part].Outcome == history.OK {
 					return &finding{api.Broken, MutualExclusion, api.Text{
 						EN: "A request sold during the fault, while the holder had the lock.",
 						ZH: "故障期间，持锁者还持有锁，另一个请求却卖出了。",
@@ -263,7 +289,7 @@ func trustsMySQL(c api.Card) bool {
 
 // excludesNobody finds an owner that lost its row lock before the commit.
 func excludesNobody(p *played) *finding {
-	if grantedAnew(p.rec.Events) == 0 {
+	if grantedAnew(p.Recording.Events) == 0 {
 		return nil
 	}
 	return &finding{api.Wasteful, "", api.Text{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oversell/api"
+	"oversell/lab/player"
 	"oversell/lab/rig/rigtest"
 )
 
@@ -23,20 +24,20 @@ func TestNothingInjected(t *testing.T) {
 		if !rigtest.IsNightly() && !slices.Contains(often, e.Hazard) {
 			continue
 		}
-		var subjects []Subject
+		var subjects []player.Subject
 		add := func(c api.Card, fenced bool) {
-			if !slices.ContainsFunc(subjects, func(s Subject) bool { return s.Card.ID == c.ID && s.Fenced == fenced }) {
-				subjects = append(subjects, Subject{Card: c, Fenced: fenced})
+			if !slices.ContainsFunc(subjects, func(s player.Subject) bool { return s.Card.ID == c.ID && s.Fenced == fenced }) {
+				subjects = append(subjects, player.Subject{Card: c, Fenced: fenced})
 			}
 		}
 		for name := range verdicts[e.Hazard] {
 			id, fenced := strings.CutSuffix(name, " --fenced")
-			add(bed.cards[slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.ID == id })], fenced)
+			add(bed.Cards[slices.IndexFunc(bed.Cards, func(c api.Card) bool { return c.ID == id })], fenced)
 		}
 		for _, service := range api.LockServices() {
-			i := slices.IndexFunc(bed.cards, func(c api.Card) bool { return c.Locker && c.LockService() == service && e.AppliesTo(c) })
+			i := slices.IndexFunc(bed.Cards, func(c api.Card) bool { return c.Locker && c.LockService() == service && e.AppliesTo(c) })
 			if i >= 0 && rigtest.IsNightly() {
-				add(bed.cards[i], false)
+				add(bed.Cards[i], false)
 			}
 		}
 		idle(t, bed, e, subjects)
@@ -49,13 +50,13 @@ func TestNothingInjectedOnTrial(t *testing.T) {
 	rigtest.Nightly(t, "TestNothingInjected of ./lab/experiment")
 	for _, lock := range []string{"redis", "redlock", "zk", "etcd", "db-row", "get-lock"} {
 		t.Run(lock, func(t *testing.T) {
-			cfg := Config(servers.Config().Binary, "token")
+			cfg := player.Config(servers.Config().Binary, "token")
 			cfg.ReplicaArgs = append(cfg.ReplicaArgs, "--adapter", cfg.Binary+" adapter "+lock)
 			bed := openOn(t, rigtest.Start(t, cfg))
-			onTrial := bed.cards[slices.IndexFunc(bed.cards, api.Card.OnTrial)]
+			onTrial := bed.Cards[slices.IndexFunc(bed.Cards, api.Card.OnTrial)]
 			for _, e := range All() {
 				if verdicts[e.Hazard] == nil && e.AppliesTo(onTrial) {
-					idle(t, bed, e, []Subject{{Card: onTrial}})
+					idle(t, bed, e, []player.Subject{{Card: onTrial}})
 				}
 			}
 		})
@@ -63,16 +64,16 @@ func TestNothingInjectedOnTrial(t *testing.T) {
 }
 
 // idle carries out an experiment without its fault.
-func idle(t *testing.T, bed *Testbed, e Experiment, subjects []Subject) {
+func idle(t *testing.T, bed *player.Testbed, e Experiment, subjects []player.Subject) {
 	t.Helper()
 	if e.Lab != nil || len(subjects) == 0 || slices.Contains(uninjected, e.Hazard) {
 		return
 	}
 	t.Run(string(e.Hazard), func(t *testing.T) {
-		bed.idle = true
-		defer func() { bed.idle = false }()
+		bed.Idle = true
+		defer func() { bed.Idle = false }()
 		results, err := e.carryOut(t.Context(), bed, subjects, 1)
-		bed.rec.forget()
+		bed.Forget()
 		if err != nil || len(results) != len(subjects) {
 			t.Fatalf("%d results, want %d: %v", len(results), len(subjects), err)
 		}

@@ -9,7 +9,23 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/measure"
+	"oversell/lab/player"
 )
+
+// These are the roles of the requests of a hazard.
+const (
+	holder    = player.Holder
+	contender = player.Contender
+	observer  = player.Observer
+	successor = player.Successor // after the holder's sale
+	roles     = player.Roles
+)
+
+// played is what was recorded of one strategy. The judge reads nothing else.
+type played struct {
+	*player.Played
+	stock check.Conservation
+}
 
 // finding says that a run did not hold, or that it shows nothing.
 type finding struct {
@@ -30,8 +46,8 @@ func inconclusive(en, zh string) *finding {
 
 // judge judges what was recorded of a strategy. The first rule that finds something decides.
 func (r *round) judge(ctx context.Context, p *played) Result {
-	result := r.safe(p.Subject, p.rec)
-	if p.permits == 0 {
+	result := r.safe(p.Subject, p.Recording)
+	if p.Permits == 0 {
 		var err error
 		if p.stock, err = r.count(ctx, r.countOn, p.Subject, &result); err != nil {
 			result.Verdict, result.Why = api.Inconclusive, failure(err)
@@ -46,10 +62,10 @@ func (r *round) judge(ctx context.Context, p *played) Result {
 		}
 	}
 	if !r.promised {
-		result.NextGrantMS = nextGrant(p.rec.Events, p.stopped, p.struck)
+		result.NextGrantMS = nextGrant(p.Recording.Events, p.Stopped, p.Struck)
 		result.Why = api.Joined(result.Why, p.answers())
 	}
-	result.Recording = p.rec
+	result.Recording = p.Recording
 	return result
 }
 
@@ -58,7 +74,7 @@ func (r *round) judge(ctx context.Context, p *played) Result {
 // update, but not two holders within it.
 func (r *round) rules(p *played) []rule {
 	switch {
-	case p.permits > 0:
+	case p.Permits > 0:
 		return []rule{grantedInNoOrder, openedEarly, noneAfterwards}
 	case r.promised:
 		all := []rule{grantedTwice, r.lostUpdate, toldSoldOut}
@@ -83,10 +99,10 @@ func (r *round) rules(p *played) []rule {
 
 // notStruck finds that no fault of the plan has landed.
 func notStruck(p *played) *finding {
-	if p.missed == nil {
+	if p.Missed == nil {
 		return nil
 	}
-	return &finding{api.Inconclusive, "", api.Textf("The fault did not land: %v.", "故障没有生效：%v。", p.missed)}
+	return &finding{api.Inconclusive, "", api.Textf("The fault did not land: %v.", "故障没有生效：%v。", p.Missed)}
 }
 
 func (r *round) lostUpdate(p *played) *finding {
@@ -101,21 +117,21 @@ func (r *round) lostUpdate(p *played) *finding {
 
 // wroteBeside finds a holder that wrote after another one had the lock.
 func wroteBeside(p *played) *finding {
-	if got := check.Exclusion(p.rec); p.Card.Locker && !p.Fenced && got.Verdict == api.Broken {
+	if got := check.Exclusion(p.Recording); p.Card.Locker && !p.Fenced && got.Verdict == api.Broken {
 		return &finding{api.Broken, MutualExclusion, got.Why}
 	}
 	return nil
 }
 
 func fenceFell(p *played) *finding {
-	if got := check.Fences(p.rec); got.Verdict == api.Broken {
+	if got := check.Fences(p.Recording); got.Verdict == api.Broken {
 		return &finding{api.Broken, FenceMonotonicity, got.Why}
 	}
 	return nil
 }
 
 func neverStopped(p *played) *finding {
-	if p.stops && p.stopped == "" && (p.ops[holder].Outcome != history.OK || p.Card.OnTrial()) {
+	if p.Stops && p.Stopped == "" && (p.Ops[holder].Outcome != history.OK || p.Card.OnTrial()) {
 		return inconclusive("The holder never reached its step.", "持锁者没有到达它的步骤。")
 	}
 	return nil
@@ -123,7 +139,7 @@ func neverStopped(p *played) *finding {
 
 // programSilent finds a program on trial that did not answer the contender, such as one that starts slowly.
 func programSilent(p *played) *finding {
-	if next := p.ops[contender]; p.Card.OnTrial() && next.Backend == p.Card.ID {
+	if next := p.Ops[contender]; p.Card.OnTrial() && next.Backend == p.Card.ID {
 		return inconclusive("The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
 			"锁的程序没有回答竞争者，所以看不出是不是锁挡住了它。")
 	}
@@ -134,7 +150,7 @@ func programSilent(p *played) *finding {
 func mustSell(f *finding, parts ...int) rule {
 	return func(p *played) *finding {
 		for _, part := range parts {
-			if p.ops[part].Outcome != history.OK {
+			if p.Ops[part].Outcome != history.OK {
 				return f
 			}
 		}
@@ -142,11 +158,11 @@ func mustSell(f *finding, parts ...int) rule {
 	}
 }
 
-// mustSellInTime returns a rule as mustSell does, for a contender that waits for grantBound. A grant at the end of its
+// mustSellInTime returns a rule as mustSell does, for a contender that waits for player.GrantBound. A grant at the end of its
 // wait is a last try: nothing woke it.
 func mustSellInTime(f *finding) rule {
 	return func(p *played) *finding {
-		if p.ops[contender].Waited >= grantBound {
+		if p.Ops[contender].Waited >= player.GrantBound {
 			return f
 		}
 		return mustSell(f, contender)(p)
@@ -167,8 +183,8 @@ func nextGrant(events []history.Event, holder string, since time.Duration) float
 func (r *round) cause(p *played) api.Text {
 	const never = time.Duration(1<<63 - 1)
 	at := func(ofHolder bool, step api.Step) time.Duration {
-		for _, e := range p.rec.Events {
-			if e.Step == step && (e.Owner == p.stopped) == ofHolder {
+		for _, e := range p.Recording.Events {
+			if e.Step == step && (e.Owner == p.Stopped) == ofHolder {
 				return e.At
 			}
 		}
@@ -194,7 +210,7 @@ func (r *round) cause(p *played) api.Text {
 // answers names the answers of holder and contender that are no sale.
 func (p *played) answers() (all api.Text) {
 	for part, name := range []api.Text{holder: {EN: "The holder", ZH: "持锁者"}, contender: {EN: "The contender", ZH: "竞争者"}} {
-		op := p.ops[part]
+		op := p.Ops[part]
 		if op.Outcome == history.OK {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"oversell/lab/chaos"
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // This file has the rules for what a lock promises whatever happens, and when nothing happens.
@@ -17,7 +18,7 @@ func grantedTwice(p *played) *finding {
 	if !p.Card.Locker || p.Card.Scope != api.ScopeShared {
 		return nil
 	}
-	model := check.LockModel{Permits: 1, Fenced: p.Fenced && !p.moves.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts, chaos.FailsOver)}
+	model := check.LockModel{Permits: 1, Fenced: p.Fenced && !p.Moves.Has(chaos.Deletes, chaos.Crashes, chaos.Restarts, chaos.FailsOver)}
 	if got := model.Check(check.LockActs(p.majorityKept())); got.Verdict == api.Broken {
 		return &finding{api.Broken, MutualExclusion, got.Why}
 	}
@@ -26,14 +27,14 @@ func grantedTwice(p *played) *finding {
 
 // grantedInNoOrder finds a grant of a primitive although others held its permits.
 func grantedInNoOrder(p *played) *finding {
-	if got := (check.LockModel{Permits: p.permits}).Check(p.acts); got.Verdict == api.Broken {
+	if got := (check.LockModel{Permits: p.Permits}).Check(p.Acts); got.Verdict == api.Broken {
 		return &finding{api.Broken, MutualExclusion, got.Why}
 	}
 	return nil
 }
 
 func openedEarly(p *played) *finding {
-	if p.openedEarly {
+	if p.OpenedEarly {
 		return &finding{api.Broken, MutualExclusion, api.Text{EN: "The latch opened before it was counted down.", ZH: "闭锁还没有减到零就打开了。"}}
 	}
 	return nil
@@ -42,13 +43,13 @@ func openedEarly(p *played) *finding {
 // majorityKept leaves the faults of one server out of the recording of a lock on a majority, which keeps the lock: as long as
 // no other server and no link fails.
 func (p *played) majorityKept() history.Recording {
-	servers, rec := map[int]bool{}, p.rec
-	for _, m := range p.moves {
+	servers, rec := map[int]bool{}, p.Recording
+	for _, m := range p.Moves {
 		if m.Do.OnServer() {
 			servers[m.Nth] = true
 		}
 	}
-	alone := len(servers) == 1 && !p.moves.Has(chaos.Deletes, chaos.Cut, chaos.Slow, chaos.Holds, chaos.Loses, chaos.Disconnect)
+	alone := len(servers) == 1 && !p.Moves.Has(chaos.Deletes, chaos.Cut, chaos.Slow, chaos.Holds, chaos.Loses, chaos.Disconnect)
 	if p.Card.Uses("redlock") && alone {
 		rec.Spans = slices.DeleteFunc(slices.Clone(rec.Spans), func(s history.Span) bool { return !s.OnReplica() })
 	}
@@ -56,14 +57,14 @@ func (p *played) majorityKept() history.Recording {
 }
 
 func toldSoldOut(p *played) *finding {
-	if slices.ContainsFunc(p.rec.Ops, func(op history.Op) bool { return op.Reason == history.SoldOut }) {
+	if slices.ContainsFunc(p.Recording.Ops, func(op history.Op) bool { return op.Reason == history.SoldOut }) {
 		return &finding{api.Broken, Conservation, api.Text{EN: "A request was told that nothing is left.", ZH: "有请求被告知已售完，而库存还有。"}}
 	}
 	return nil
 }
 
 func soldInNoOrder(p *played) *finding {
-	if got := check.Linear(p.rec.Ops, p.rec.Stock); p.Card.Safe && got.Verdict == api.Broken {
+	if got := check.Linear(p.Recording.Ops, p.Recording.Stock); p.Card.Safe && got.Verdict == api.Broken {
 		return &finding{api.Broken, Linearizability, got.Why}
 	}
 	return nil
@@ -71,12 +72,12 @@ func soldInNoOrder(p *played) *finding {
 
 // undisturbed reports whether the plan has nothing that may delay a request: no fault, and no lease that ends.
 func (p *played) undisturbed() bool {
-	return !p.moves.Has(chaos.Faults()...) && !p.moves.Has(chaos.Cancels) && (p.Card.Renews || !p.moves.Has(chaos.Passes))
+	return !p.Moves.Has(chaos.Faults()...) && !p.Moves.Has(chaos.Cancels) && (p.Card.Renews || !p.Moves.Has(chaos.Passes))
 }
 
 // failedByItself finds a request that failed although nothing else did.
 func failedByItself(p *played) *finding {
-	for _, op := range p.rec.Ops {
+	for _, op := range p.Recording.Ops {
 		switch api.Outcome(op.Reason) {
 		case api.Lost, api.Fenced, api.Unavailable, api.Unknown:
 			if p.undisturbed() {
@@ -93,7 +94,7 @@ func overtook(p *played) *finding {
 	if !p.Card.Fair || !p.undisturbed() {
 		return nil
 	}
-	if pairs := check.Overtakings(p.rec); len(pairs) > 0 {
+	if pairs := check.Overtakings(p.Recording); len(pairs) > 0 {
 		return &finding{api.Broken, "order of arrival", api.Textf("The request on %s was granted the lock before that on %s, which had queued earlier.",
 			"%s 上的请求先拿到锁，而 %s 上的请求更早排队。", pairs[0].Second.Replica, pairs[0].First.Replica)}
 	}
@@ -102,7 +103,7 @@ func overtook(p *played) *finding {
 
 // wokenLate finds a waiter that was not woken by the release.
 func wokenLate(p *played) *finding {
-	if late := p.latestWake(); p.undisturbed() && late > Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
+	if late := p.latestWake(); p.undisturbed() && late > player.Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
 		return stalled(api.Textf("A waiter was granted the lock %v after its release.", "锁释放 %v 之后，等待者才拿到它。", late.Round(10*time.Millisecond)))
 	}
 	return nil
@@ -114,8 +115,8 @@ func waitedAtTry(p *played) *finding {
 	if !p.undisturbed() {
 		return nil
 	}
-	ops := p.rec.Ops
-	for _, m := range p.moves {
+	ops := p.Recording.Ops
+	for _, m := range p.Moves {
 		if m.Do != chaos.Sells {
 			continue
 		}
@@ -123,7 +124,7 @@ func waitedAtTry(p *played) *finding {
 		if i < 0 {
 			return nil
 		}
-		if took := ops[i].Return - ops[i].Call; m.Try && m.At == "" && took > Lease {
+		if took := ops[i].Return - ops[i].Call; m.Try && m.At == "" && took > player.Lease {
 			return &finding{api.Broken, "time-out", api.Textf("%s must try once, and waited %v for the lock.", "%s 只应尝试一次，却等锁等了 %v。", chaos.Name(m.Client), took.Round(time.Second))}
 		}
 		ops = slices.Concat(ops[:i], ops[i+1:])
@@ -141,8 +142,8 @@ func idled(p *played) *finding {
 
 // noneAfterwards finds that one more client did not get the lock.
 func noneAfterwards(p *played) *finding {
-	if p.last.Outcome != history.OK {
-		return stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", grantBound))
+	if p.Last.Outcome != history.OK {
+		return stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", player.GrantBound))
 	}
 	return nil
 }
@@ -150,18 +151,18 @@ func noneAfterwards(p *played) *finding {
 // held reports whether the lock was not granted to a request in vain. The last one may get it at last: how long the lease of
 // a dead holder lasts must not change the verdict.
 func (p *played) held() bool {
-	return p.permits == 0 && (p.last.Reason == history.NotAcquired || p.longestIdle() > idleBound)
+	return p.Permits == 0 && (p.Last.Reason == history.NotAcquired || p.longestIdle() > idleBound)
 }
 
 // idleBound is longer than the lease of a dead holder, and then that of a dead waiter before the request.
-const idleBound = 2*Lease + time.Second
+const idleBound = 2*player.Lease + time.Second
 
 // longestIdle returns for how long a request waited in vain after the last fault, and after the last step of those that
 // had held the lock by then.
 func (p *played) longestIdle() (longest time.Duration) {
-	for _, op := range p.rec.Ops {
-		free := max(op.Call, p.healed)
-		for _, e := range p.rec.Events {
+	for _, op := range p.Recording.Ops {
+		free := max(op.Call, p.Healed)
+		for _, e := range p.Recording.Events {
 			if chaos.PhaseAfter(e.Step) != chaos.Wait && e.At < op.Return {
 				free = max(free, e.At)
 			}
@@ -178,7 +179,7 @@ func (p *played) longestIdle() (longest time.Duration) {
 // last holder: then nobody knows when the lock was free.
 func (p *played) latestWake() (latest time.Duration) {
 	asked, released, holders := map[string]time.Duration{}, time.Duration(-1), map[string]bool{}
-	for _, e := range p.rec.Events {
+	for _, e := range p.Recording.Events {
 		switch e.Step {
 		case api.Asked:
 			asked[e.Owner] = e.At
@@ -186,7 +187,7 @@ func (p *played) latestWake() (latest time.Duration) {
 			released = e.At
 			delete(holders, e.Owner)
 		case api.Granted:
-			if since, waits := asked[e.Owner]; waits && released >= 0 && !p.delayed[e.Owner] && len(holders) == 0 {
+			if since, waits := asked[e.Owner]; waits && released >= 0 && !p.Delayed[e.Owner] && len(holders) == 0 {
 				latest = max(latest, e.At-max(released, since))
 			}
 			holders[e.Owner] = true

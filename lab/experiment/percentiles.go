@@ -12,6 +12,7 @@ import (
 	"oversell/lab/history"
 	"oversell/lab/load"
 	"oversell/lab/measure"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
@@ -48,7 +49,7 @@ func percentiles() Experiment {
 		Applies: func(c api.Card) bool { return slices.Contains([]string{"for-update", "version", "redis"}, c.ID) },
 		perform: func(ctx context.Context, r *round) ([]Result, error) {
 			const stock = 10 * requests // more than all attempts buy
-			return r.each(ctx, stock, func(s Subject) (Result, error) { return r.measureTwice(ctx, s, stock) })
+			return r.each(ctx, stock, func(s player.Subject) (Result, error) { return r.measureTwice(ctx, s, stock) })
 		},
 	}
 }
@@ -75,9 +76,9 @@ func (m measured) figure(loop api.Text, p50, p99, most float64) Figure {
 	return Figure{loop, len(m.ops), p50, p99, most, float64(lasted.Round(time.Millisecond).Milliseconds())}
 }
 
-func (r *round) measureTwice(ctx context.Context, s Subject, stock int) (result Result, err error) {
+func (r *round) measureTwice(ctx context.Context, s player.Subject, stock int) (result Result, err error) {
 	plan := load.Plan{
-		Target: r.bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.product), Qty: 1,
+		Target: r.bed.Rig.Addresses().Target, Strategy: s.Card.ID, Product: int(s.Product), Qty: 1,
 		Wait: 5 * time.Second, Seed: r.seed,
 	}
 	every := closedClients * time.Second / offered
@@ -89,7 +90,7 @@ func (r *round) measureTwice(ctx context.Context, s Subject, stock int) (result 
 	var all []history.Op
 	for lasts := frozen; lasts <= longest; lasts *= 2 {
 		for i, p := range []load.Plan{closed, open} {
-			if both[i], err = r.bed.frozenIn(ctx, p, lasts); err != nil {
+			if both[i], err = frozenIn(ctx, r.bed, p, lasts); err != nil {
 				return result, err
 			}
 			all = append(all, both[i].ops...)
@@ -104,7 +105,7 @@ func (r *round) measureTwice(ctx context.Context, s Subject, stock int) (result 
 		return result, err
 	}
 	result.Recording = history.Recording{
-		Start: r.bed.rec.start, Ops: slices.Concat(both[0].duringFreeze(), both[1].duringFreeze()),
+		Start: result.Recording.Start, Ops: slices.Concat(both[0].duringFreeze(), both[1].duringFreeze()),
 		Spans: []history.Span{both[0].frozen, both[1].frozen},
 	}
 	result.compare(both[0], both[1], conservation)
@@ -148,7 +149,7 @@ func (r *Result) compare(closed, open measured, stock check.Conservation) {
 	}
 }
 
-func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Duration) (m measured, err error) {
+func frozenIn(ctx context.Context, bed *player.Testbed, p load.Plan, lasts time.Duration) (m measured, err error) {
 	mysql, err := bed.Rig.Server("mysql")
 	if err != nil {
 		return m, err
@@ -156,7 +157,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	var failed error
 	run, err := load.Run(ctx, p, func(g load.Progress) {
 		if m.frozen.What == "" && g.Done >= frozenAfter && g.Done < g.Total {
-			m.frozen, failed = bed.freezeServer(ctx, mysql, lasts)
+			m.frozen, failed = freezeServer(ctx, bed, mysql, lasts)
 		}
 	})
 	switch {
@@ -166,7 +167,7 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 		return m, errors.New("the load was over before MySQL could be frozen")
 	}
 	m.result, m.ops = measure.Summarise(run, measure.Setup{}), run.Ops
-	began := run.Start.Sub(bed.rec.start)
+	began := bed.Since() - time.Since(run.Start)
 	for i := range m.ops {
 		op := &m.ops[i]
 		op.Call, op.Return = op.Call+began, op.Return+began
@@ -177,16 +178,16 @@ func (bed *Testbed) frozenIn(ctx context.Context, p load.Plan, lasts time.Durati
 	return m, nil
 }
 
-func (bed *Testbed) freezeServer(ctx context.Context, server *rig.Server, lasts time.Duration) (history.Span, error) {
+func freezeServer(ctx context.Context, bed *player.Testbed, server *rig.Server, lasts time.Duration) (history.Span, error) {
 	span := history.Span{What: "stopped", Who: server.Name()}
 	heal, err := fault.Stop(server).Inject(ctx)
 	if err != nil {
 		return span, err
 	}
-	span.From = bed.since()
-	_ = sleep(ctx, lasts)
+	span.From = bed.Since()
+	_ = load.Sleep(ctx, lasts)
 	err = heal(context.WithoutCancel(ctx))
-	span.To = bed.since()
+	span.To = bed.Since()
 	return span, err
 }
 

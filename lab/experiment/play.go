@@ -13,6 +13,7 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
@@ -26,7 +27,7 @@ func (e Experiment) planFor(c api.Card, seed int64) string {
 
 // play carries out the plan of a hazard for one group of strategies after the other: those that one fault can serve.
 func (r *round) play(ctx context.Context) (results []Result, err error) {
-	groups, plans := map[string][]Subject{}, map[string]chaos.Plan{}
+	groups, plans := map[string][]player.Subject{}, map[string]chaos.Plan{}
 	for _, s := range r.subjects {
 		text := r.planFor(s.Card, r.seed)
 		plan, err := chaos.Parse(text)
@@ -57,7 +58,7 @@ func (r *round) play(ctx context.Context) (results []Result, err error) {
 
 // together names the group of a strategy: one fault of the plan can serve all strategies of a group, and harms none that it
 // does not mean.
-func together(plan chaos.Plan, s Subject) string {
+func together(plan chaos.Plan, s player.Subject) string {
 	if plan.Has(chaos.Holds, chaos.HoldsRow, chaos.Loses, chaos.LosesRenewal) {
 		return s.Name()
 	}
@@ -96,26 +97,21 @@ func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results
 // carryOut carries out a plan once, on strategies that one fault can serve, and returns what was recorded of each.
 func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*played, err error) {
 	r.assign()
-	if plan.Has(chaos.Deletes) && !r.promised {
-		if err := clearLockTables(ctx, r); err != nil {
-			return nil, err
-		}
-	}
 	p, err := r.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.nth = nth
-	if err := errors.Join(p.play(ctx, plan), p.finish(context.WithoutCancel(ctx))); err != nil {
+	p.Nth = nth
+	if err := errors.Join(p.Play(ctx, plan), p.Finish(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
-	for _, run := range p.runs {
-		if r.promised {
-			if err := run.buyLast(ctx); err != nil {
-				return nil, err
-			}
+	if r.promised {
+		if err := p.BuyLast(ctx); err != nil {
+			return nil, err
 		}
-		all = append(all, run.played(plan))
+	}
+	for _, one := range p.Played(plan) {
+		all = append(all, &played{Played: one})
 	}
 	return all, nil
 }
@@ -154,20 +150,20 @@ func (r *round) pieces() int {
 const few = 10
 
 // begin returns a player of the hazard, whose strategies have their products.
-func (r *round) begin(ctx context.Context) (p *player, err error) {
+func (r *round) begin(ctx context.Context) (p *player.Player, err error) {
 	for i := range r.subjects {
-		if r.subjects[i].product, err = r.bed.addProduct(ctx, r.on[holder], r.pieces()); err != nil {
+		if r.subjects[i].Product, err = r.bed.AddProduct(ctx, r.on[holder], r.pieces()); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.bed.Rig.AwaitEven(ctx); err != nil {
 		return nil, err
 	}
-	p = r.bed.player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
-	if p.pieces = r.pieces(); r.promised {
+	p = r.bed.Player([chaos.Clients]int{r.on[holder], r.on[contender], r.on[observer], r.on[holder]}, r.subjects...)
+	if p.Pieces = r.pieces(); r.promised {
 		return p, nil
 	}
-	p.stepOf = func(c api.Card, step api.Step) api.Step {
+	p.StepOf = func(c api.Card, step api.Step) api.Step {
 		return c.StepFor(r.Hazard, c.StepFor(r.ClaimedAs, step))
 	}
 	return p, nil
@@ -180,30 +176,30 @@ const mostCommands = 8
 // returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
 // are: nothing else on its replica runs then.
 func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) {
-	last := r.safe(r.subjects[0], history.Recording{Start: r.bed.rec.start})
+	last := r.safe(r.subjects[0], r.bed.Recording(r.subjects[0], 0, nil))
 	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
 		results, runs, err := r.with(r.subjects...).playOnce(ctx, plan[1:].With(nth), nth)
-		if err = errors.Join(err, r.bed.heal(context.WithoutCancel(ctx))); err != nil {
+		if err = errors.Join(err, r.bed.Heal(context.WithoutCancel(ctx))); err != nil {
 			return []Result{last}, fmt.Errorf("command %d: %w", nth, err)
 		}
 		switch p := runs[0]; {
-		case !p.command.struck:
+		case !p.Command.Struck:
 			return []Result{last}, nil
-		case late && p.ops[holder].Outcome == history.Refused && p.command.others:
+		case late && p.Ops[holder].Outcome == history.Refused && p.Command.Others:
 			refused = true
 			continue
-		case !p.command.landed && nth == plan[0].Nth && nth > 1 && p.command.others:
+		case !p.Command.Landed && nth == plan[0].Nth && nth > 1 && p.Command.Others:
 			last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock sends one command, so nothing comes between.", ZH: "锁只发送一条命令，中间插不进别的命令。"}
 			return []Result{last}, nil
-		case !p.command.landed && !late:
+		case !p.Command.Landed && !late:
 			return []Result{last}, nil
 		}
 		last = results[0]
 		if last.Verdict.Failed() && plan.Has(chaos.Heals) {
-			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", runs[0].command.name, nth), last.Why)
+			last.Why = api.Joined(api.Textf("The command %[1]s, number %[2]d, arrived late.", "第 %[2]d 条命令 %[1]s 迟到。", runs[0].Command.Name, nth), last.Why)
 		}
 	}
 	if refused && last.Verdict == api.Inconclusive {
@@ -235,36 +231,36 @@ func (d Drawn) explained(p *played) Result {
 	if len(d.Skipped) > 0 {
 		d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
 	}
-	for _, client := range slices.Sorted(maps.Keys(p.never)) {
-		d.Why = api.Joined(d.Why, api.Textf("%s never stopped at %q.", "%s 没有停在 %q。", client, p.never[client]))
+	for _, client := range slices.Sorted(maps.Keys(p.Never)) {
+		d.Why = api.Joined(d.Why, api.Textf("%s never stopped at %q.", "%s 没有停在 %q。", client, p.Never[client]))
 	}
 	return d.Result
 }
 
 // name returns what a plan has shown, with the hazard that it is, if it failed.
 func (r *round) name(p *played, result Result) Drawn {
-	result.Plan, result.Claim = p.moves.String(), api.Protects
-	d := Drawn{Result: result, Moves: p.moves, Skipped: p.skipped, Coverage: p.coverage}
+	result.Plan, result.Claim = p.Moves.String(), api.Protects
+	d := Drawn{Result: result, Moves: p.Moves, Skipped: p.Skipped, Coverage: p.Coverage}
 	if d.Verdict.Failed() {
 		d.Named, d.Claim = p.knownHazard(result.Invariant)
 	}
 	return d
 }
 
-// CarryOut carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
+// carryOut carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
 // those that were possible.
-func (bed *Testbed) CarryOut(ctx context.Context, s Subject, plan chaos.Plan, seed int64) (d Drawn, err error) {
-	r := &round{Experiment: RandomPlans(), bed: bed, seed: seed, subjects: []Subject{s}}
-	bed.rec.forget()
-	lost := bed.rec.lostEvents()
+func carryOut(ctx context.Context, bed *player.Testbed, s player.Subject, plan chaos.Plan, seed int64) (d Drawn, err error) {
+	r := &round{Experiment: RandomPlans(), bed: bed, seed: seed, subjects: []player.Subject{s}}
+	bed.Forget()
+	lost := bed.LostEvents()
 	all, err := r.carryOut(ctx, plan, 0)
 	if err != nil {
 		return d, err
 	}
 	result := r.judge(ctx, all[0])
-	if s.primitive == nil {
-		result = result.withLostEvents(bed.rec.lostEvents() - lost)
+	if s.Begins() == chaos.Sells {
+		result = result.withLostEvents(bed.LostEvents() - lost)
 	}
-	result.MySQL = bed.mysql
+	result.MySQL = bed.MySQL
 	return r.name(all[0], result), nil
 }

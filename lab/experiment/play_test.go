@@ -7,6 +7,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/chaos"
+	"oversell/lab/player"
 )
 
 // TestMadeUp carries out plans as users write them, on two strategies at the same time.
@@ -28,7 +29,7 @@ func TestMadeUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var subjects []Subject
+		var subjects []player.Subject
 		for id := range tt.verdict {
 			subjects = append(subjects, subject(t, bed, id, false))
 		}

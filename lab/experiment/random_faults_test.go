@@ -16,6 +16,8 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -48,9 +50,9 @@ func TestUnderChaos(t *testing.T) {
 	var total check.Conservation
 	faults := map[string]int{}
 	for began, rounds := time.Now(), 1; rounds == 1 || time.Since(began) < long; rounds++ {
-		groups := bed.salesUnderFaults(t, draw, min(round, long), rounds%2 == 1, faults)
+		groups := salesUnderFaults(bed, t, draw, min(round, long), rounds%2 == 1, faults)
 		for _, s := range groups {
-			left, err := bed.replica(0).Count(t.Context(), s.Card.ID, s.product)
+			left, err := bed.Replica(0).Count(t.Context(), s.Card.ID, s.Product)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,15 +79,15 @@ type resetting struct {
 }
 
 // reset resets the stock, and repeats this until it succeeds.
-func (r *resetting) reset(t *testing.T, bed *Testbed) {
+func (r *resetting) reset(t *testing.T, bed *player.Testbed) {
 	t.Helper()
-	r.from = bed.since()
-	if err := eventually(t.Context(), r.Name()+" is reset", func() bool {
-		return bed.replica(0).SetStock(t.Context(), r.product, plenty) == nil
+	r.from = bed.Since()
+	if err := player.Eventually(t.Context(), r.Name()+" is reset", func() bool {
+		return bed.Replica(0).SetStock(t.Context(), r.Product, plenty) == nil
 	}); err != nil {
 		t.Error(err)
 	}
-	r.to = bed.since()
+	r.to = bed.Since()
 }
 
 // sinceReset returns the sales from a reset of the stock. A sale that ran then counts perhaps.
@@ -104,47 +106,47 @@ func (r *resetting) sinceReset() (ops []history.Op) {
 
 // salesUnderFaults runs one round: on each replica, one client buys with each of these strategies.
 // Until the round ends, it injects and heals one random fault after the other.
-func (bed *Testbed) salesUnderFaults(t *testing.T, draw *rand.Rand, round time.Duration, resets bool, faults map[string]int) (groups []*resetting) {
+func salesUnderFaults(bed *player.Testbed, t *testing.T, draw *rand.Rand, round time.Duration, resets bool, faults map[string]int) (groups []*resetting) {
 	t.Helper()
-	for _, card := range bed.cards {
+	for _, card := range bed.Cards {
 		if !card.Fenced && !withstands(card) {
 			continue
 		}
-		product, err := bed.addProduct(t.Context(), 0, plenty)
+		product, err := bed.AddProduct(t.Context(), 0, plenty)
 		if err != nil {
 			t.Fatal(err)
 		}
-		groups = append(groups, &resetting{clients: clients{Subject: Subject{Card: card, Fenced: card.Fenced, product: product}}})
+		groups = append(groups, &resetting{clients: clients{Subject: player.Subject{Card: card, Fenced: card.Fenced, Product: product}}})
 	}
 	open, closing := context.WithTimeout(t.Context(), round)
 	defer closing()
 	var all, reset sync.WaitGroup
 	for _, s := range groups {
 		for n := range bed.Rig.Addresses().Replicas {
-			all.Go(func() { bed.buyUntilClosed(open, n, &s.clients) })
+			all.Go(func() { s.buyUntilClosed(open, bed, n) })
 		}
 		if resets && (s.Fenced || s.Card.Claim("operator") != api.Breaks) {
 			reset.Go(func() {
-				_ = sleep(open, round/2)
+				_ = load.Sleep(open, round/2)
 				s.reset(t, bed)
 			})
 		}
 	}
 	for open.Err() == nil {
-		if err := bed.randomFault(open, draw, faults); err != nil {
+		if err := randomFault(bed, open, draw, faults); err != nil {
 			t.Error(err)
 			break
 		}
 	}
-	if err := bed.heal(context.WithoutCancel(t.Context())); err != nil {
+	if err := bed.Heal(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	reset.Wait()
 	// The round includes the recovery: after the faults, each strategy must sell again.
-	after := bed.since()
+	after := bed.Since()
 	for _, s := range groups {
-		if err := eventually(t.Context(), s.Name()+" sells again", func() bool {
-			op := bed.buy(t.Context(), 0, s.Subject, url.Values{"wait": {"5s"}})
+		if err := player.Eventually(t.Context(), s.Name()+" sells again", func() bool {
+			op := bed.Buy(t.Context(), 0, s.Subject, url.Values{"wait": {"5s"}})
 			s.mu.Lock()
 			s.ops = append(s.ops, op)
 			s.mu.Unlock()
@@ -166,7 +168,7 @@ func withstands(c api.Card) bool {
 }
 
 // randomFault injects a random fault into a random server, and heals it.
-func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map[string]int) error {
+func randomFault(bed *player.Testbed, ctx context.Context, draw *rand.Rand, faults map[string]int) error {
 	replicas, servers := bed.Rig.Addresses().Replicas, []string{"mysql"}
 	for _, s := range bed.Rig.Servers() {
 		if kind := rig.Kind(s.Name()); (kind == "redis" || kind == "zookeeper" || kind == "etcd") && !strings.HasSuffix(s.Name(), "replica") {
@@ -176,7 +178,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 	target := servers[draw.IntN(len(servers))]
 	onReplica := draw.IntN(2) == 0
 	if onReplica {
-		target = name(draw.IntN(len(replicas)))
+		target = player.ReplicaName(draw.IntN(len(replicas)))
 	}
 	server, err := bed.Rig.Server(target)
 	if err != nil {
@@ -186,7 +188,7 @@ func (bed *Testbed) randomFault(ctx context.Context, draw *rand.Rand, faults map
 	rest := time.Duration(0)
 	switch {
 	case onReplica && draw.IntN(4) > 0:
-		f, rest = fault.Stop(server), Lease+time.Duration(draw.IntN(1500))*time.Millisecond
+		f, rest = fault.Stop(server), player.Lease+time.Duration(draw.IntN(1500))*time.Millisecond
 	case draw.IntN(2) == 0:
 		f, rest = fault.Kill(server), time.Duration(draw.IntN(1500))*time.Millisecond
 	default:

@@ -12,6 +12,8 @@ import (
 	"oversell/lab/check"
 	"oversell/lab/fault"
 	"oversell/lab/history"
+	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
@@ -29,7 +31,7 @@ func restart() Experiment {
 }
 
 // backends returns the names of all servers that keep locks or stock, in the order of their start.
-func (bed *Testbed) backends() (names []string) {
+func backends(bed *player.Testbed) (names []string) {
 	for _, s := range bed.Rig.Servers() {
 		if kind := rig.Kind(s.Name()); slices.Contains(api.LockServices(), kind) && !strings.HasSuffix(s.Name(), "-replica") || kind == "pgbouncer" {
 			names = append(names, s.Name())
@@ -43,7 +45,7 @@ const plenty = 100_000
 
 // clients are one strategy's clients, one on each replica. They buy its product repeatedly.
 type clients struct {
-	Subject
+	player.Subject
 	mu  sync.Mutex
 	ops []history.Op
 	// stopped means that a request was stopped at its critical step when the fault came.
@@ -63,13 +65,13 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 		return nil, err
 	}
 	defer stop()
-	from := r.bed.since()
-	err = eventually(ctx, "every client has bought something", allBought(groups, 0))
+	from := r.bed.Since()
+	err = player.Eventually(ctx, "every client has bought something", allBought(groups, 0))
 	if err == nil {
-		_, err = r.injectInto(ctx, fault.Restart, r.bed.backends()...)
-		err = errors.Join(err, r.bed.rec.awaitConnected(ctx))
+		_, err = r.injectInto(ctx, fault.Restart, backends(r.bed)...)
+		err = errors.Join(err, r.bed.AwaitConnected(ctx))
 	}
-	r.span = history.Span{What: "restarted", Who: "mysql", From: from, To: r.bed.since()}
+	r.span = history.Span{What: "restarted", Who: "mysql", From: from, To: r.bed.Since()}
 	r.awaitRecovery(ctx, groups)
 	stop()
 	if err != nil {
@@ -94,7 +96,7 @@ func restartUnderLoad(ctx context.Context, r *round) ([]Result, error) {
 func (r *round) startClients(ctx context.Context, replicas func(api.Card) int) (groups []*clients, stop func(), err error) {
 	groups = make([]*clients, len(r.subjects))
 	for i, s := range r.subjects {
-		if s.product, err = r.bed.addProduct(ctx, 0, plenty); err != nil {
+		if s.Product, err = r.bed.AddProduct(ctx, 0, plenty); err != nil {
 			return nil, nil, err
 		}
 		groups[i] = &clients{Subject: s}
@@ -103,7 +105,7 @@ func (r *round) startClients(ctx context.Context, replicas func(api.Card) int) (
 	var all sync.WaitGroup
 	for _, s := range groups {
 		for n := range replicas(s.Card) {
-			all.Go(func() { r.bed.buyUntilClosed(open, n, s) })
+			all.Go(func() { s.buyUntilClosed(open, r.bed, n) })
 		}
 	}
 	return groups, func() { closing(); all.Wait() }, nil
@@ -118,18 +120,18 @@ func allBought(groups []*clients, after time.Duration) func() bool {
 // awaitRecovery waits until every strategy sells again after the fault, within a time limit. It
 // returns no error, because afterRestart judges a strategy that does not sell again.
 func (r *round) awaitRecovery(ctx context.Context, groups []*clients) {
-	_ = within(ctx, grantBound, "every client buys again", allBought(groups, r.span.To))
+	_ = player.Within(ctx, player.GrantBound, "every client buys again", allBought(groups, r.span.To))
 }
 
 // buyUntilClosed buys until open ends. The last request runs on, so that its outcome is known.
-func (bed *Testbed) buyUntilClosed(open context.Context, n int, s *clients) {
+func (s *clients) buyUntilClosed(open context.Context, bed *player.Testbed, n int) {
 	for open.Err() == nil {
-		op := bed.buy(context.WithoutCancel(open), n, s.Subject, wait(2*time.Second))
+		op := bed.Buy(context.WithoutCancel(open), n, s.Subject, player.Wait(2*time.Second))
 		op.Client = n + 1
 		s.mu.Lock()
 		s.ops = append(s.ops, op)
 		s.mu.Unlock()
-		_ = sleep(open, 100*time.Millisecond) // all strategies share a few cores
+		_ = load.Sleep(open, 100*time.Millisecond) // all strategies share a few cores
 	}
 }
 
@@ -159,7 +161,7 @@ func (r *round) afterRestart(ctx context.Context, s *clients) Result {
 		result.Verdict, result.Invariant, result.Why = api.Broken, Linearizability, api.Joined(counts, linear.Why)
 	case !s.boughtAfter(r.span.To):
 		result.Verdict, result.Invariant = api.Stalled, Progress
-		result.Why = api.Joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", grantBound))
+		result.Why = api.Joined(counts, api.Textf("Nothing was sold within %v after the restart.", "重启之后 %v 内没有卖出。", player.GrantBound))
 	default:
 		result.Why = api.Joined(counts, linear.Why)
 	}

@@ -2,11 +2,11 @@ package experiment
 
 import (
 	"strconv"
-	"time"
 
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // These constants are the values of Result.Invariant.
@@ -18,21 +18,6 @@ const (
 	Reconciliation    = "reconciliation"     // I5: the stock outside MySQL agrees with the row
 	Linearizability   = "linearizability"
 )
-
-// Subject is a strategy in an experiment, with or without its fence.
-type Subject struct {
-	Card    api.Card
-	Fenced  bool
-	product int64
-	lease   time.Duration // of its locks; 0 means the default of the replica
-	// primitive is not nil for a semaphore or a read-write lock, which only random plans have as a subject.
-	primitive *primitive
-}
-
-func (s Subject) key() string { return api.Key(s.product) }
-
-// Name returns the strategy's id, with " --fenced" for a fenced run.
-func (s Subject) Name() string { return Result{Strategy: s.Card.ID, Fenced: s.Fenced}.Name() }
 
 // Result is one run of one hazard on one strategy.
 type Result struct {
@@ -64,7 +49,7 @@ type Result struct {
 
 // judgeUnless takes the verdict back if no fault has landed: such a run shows nothing about the hazard.
 func (r *Result) judgeUnless(missed error) {
-	if f := notStruck(&played{missed: missed}); f != nil {
+	if f := notStruck(&played{Played: &player.Played{Missed: missed}}); f != nil {
 		r.Verdict, r.Invariant, r.Why = f.verdict, f.invariant, f.why
 	}
 }

@@ -82,3 +82,28 @@ func TestPlanned(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictsWithoutAllEvents checks that a recording with lost events proves neither that a run
+// was safe nor that there were two holders.
+func TestVerdictsWithoutAllEvents(t *testing.T) {
+	for _, test := range []struct {
+		verdict   api.Verdict
+		invariant string
+		want      api.Verdict
+	}{
+		{api.Safe, "", api.Inconclusive},
+		{api.NotShown, "", api.Inconclusive},
+		{api.Broken, MutualExclusion, api.Inconclusive},
+		{api.Broken, Conservation, api.Broken},
+		{api.Stalled, Progress, api.Stalled},
+		{api.Inconclusive, "", api.Inconclusive},
+	} {
+		whole := Result{Verdict: test.verdict, Invariant: test.invariant, Why: api.Text{EN: "a reason"}}
+		if got := whole.withLostEvents(0); got.Verdict != test.verdict || got.Why != whole.Why {
+			t.Errorf("%s with all events became %s: %s", test.verdict, got.Verdict, got.Why)
+		}
+		if got := whole.withLostEvents(3); got.Verdict != test.want || !strings.HasPrefix(got.Why.EN, "3 or more events") {
+			t.Errorf("%s (%s) became %s, want %s: %s", test.verdict, test.invariant, got.Verdict, test.want, got.Why)
+		}
+	}
+}

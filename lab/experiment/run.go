@@ -15,6 +15,7 @@ import (
 	"oversell/lab/fault"
 	"oversell/lab/history"
 	"oversell/lab/load"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/stall"
 	"oversell/lab/suggest"
@@ -95,7 +96,7 @@ func (p Plan) checkSteps(cards []api.Card) error {
 	steps := []api.Step{api.Queued, api.Part, api.Released}
 	for _, c := range cards {
 		if len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID) {
-			steps = append(steps, stepsOf(c)...)
+			steps = append(steps, player.StepsOf(c)...)
 		}
 	}
 	slices.Sort(steps)
@@ -109,22 +110,22 @@ func (p Plan) checkSteps(cards []api.Card) error {
 
 // Perform skips experiments with results in the store, and heals the testbed after each experiment. The
 // error wraps ErrLeftOut if the servers of some experiments are not installed.
-func Perform(ctx context.Context, bed *Testbed, p Plan, store *ResultStore, w Watcher) error {
-	chosen, err := p.choose(bed.cards)
+func Perform(ctx context.Context, bed *player.Testbed, p Plan, store *ResultStore, w Watcher) error {
+	chosen, err := p.choose(bed.Cards)
 	if err != nil {
 		return err
 	}
 	return p.perform(ctx, bed, chosen, store, w)
 }
 
-func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
+func (p Plan) perform(ctx context.Context, bed *player.Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds := max(1, p.Seeds)
 	leftOut := map[api.Hazard]error{}
 	for round := range rounds {
 		for i, e := range chosen {
 			seed := p.Seed + int64(round)
-			subjects := p.subjects(e, bed.cards)
-			subjects = slices.DeleteFunc(subjects, func(s Subject) bool { return store.has(e.Hazard, s, seed) })
+			subjects := p.subjects(e, bed.Cards)
+			subjects = slices.DeleteFunc(subjects, func(s player.Subject) bool { return store.has(e.Hazard, s, seed) })
 			if len(subjects) == 0 || leftOut[e.Hazard] != nil {
 				continue
 			}
@@ -142,11 +143,11 @@ func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, st
 			for i := range results {
 				results[i].Adapter = p.Adapter
 			}
-			slices.SortStableFunc(results, func(a, b Result) int { return position(bed.cards, a) - position(bed.cards, b) })
+			slices.SortStableFunc(results, func(a, b Result) int { return position(bed.Cards, a) - position(bed.Cards, b) })
 			if err := store.add(results); err != nil {
 				return err
 			}
-			bed.rec.forget()
+			bed.Forget()
 			w.End(e, results, time.Since(began))
 		}
 	}
@@ -156,7 +157,7 @@ func (p Plan) perform(ctx context.Context, bed *Testbed, chosen []Experiment, st
 	return nil
 }
 
-func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
+func (e Experiment) carryOut(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
 		return e.unlessBusy(ctx, bed, subjects, seed)
 	}
@@ -165,7 +166,7 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, own.Close()) }()
-	ownBed, err := Open(ctx, own)
+	ownBed, err := player.Open(ctx, own)
 	if err != nil {
 		return nil, err
 	}
@@ -176,20 +177,20 @@ func (e Experiment) carryOut(ctx context.Context, bed *Testbed, subjects []Subje
 // unlessBusy repeats runs that contradict a claim, or that a lock on trial fails without a claim, if this process got no
 // processor for a while: renewals may have been late. If that happens each time, they are inconclusive. A campaign of random
 // plans does this for each plan.
-func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) (results []Result, err error) {
+func (e Experiment) unlessBusy(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
 	if e.Hazard == Chaos {
 		return e.performOn(ctx, bed, subjects, seed)
 	}
 	doubtful := func(r Result) bool {
-		return slices.ContainsFunc(subjects, func(s Subject) bool {
+		return slices.ContainsFunc(subjects, func(s player.Subject) bool {
 			return r.Name() == s.Name() && (r.contradicts() || s.Card.OnTrial() && r.Claim == api.Silent && r.Verdict.Failed())
 		})
 	}
-	busy := stall.Repeat(ctx, stall.Longest, bed.stalled, func() (_, late bool) {
+	busy := stall.Repeat(ctx, stall.Longest, bed.Stalled, func() (_, late bool) {
 		results = slices.DeleteFunc(results, doubtful) // from the second attempt on
 		again, failed := e.performOn(ctx, bed, subjects, seed)
 		results, err = append(results, again...), failed
-		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool {
+		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s player.Subject) bool {
 			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && doubtful(r) })
 		})
 		return err == nil && len(subjects) > 0, false
@@ -203,8 +204,8 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *Testbed, subjects []Sub
 	return results, err
 }
 
-func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subject, seed int64) ([]Result, error) {
-	before := bed.rec.lostEvents()
+func (e Experiment) performOn(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) ([]Result, error) {
+	before := bed.LostEvents()
 	r := &round{Experiment: e, bed: bed, subjects: subjects, seed: seed}
 	perform := e.perform
 	if perform == nil {
@@ -212,11 +213,11 @@ func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subj
 	}
 	results, err := perform(ctx, r)
 	// Count lost events after heal, which waits for all streams: only then are all losses known.
-	err = errors.Join(err, bed.heal(context.WithoutCancel(ctx)))
-	lost := bed.rec.lostEvents() - before
+	err = errors.Join(err, bed.Heal(context.WithoutCancel(ctx)))
+	lost := bed.LostEvents() - before
 	for i := range results {
 		results[i] = results[i].withLostEvents(lost)
-		results[i].MySQL = bed.mysql
+		results[i].MySQL = bed.MySQL
 	}
 	return results, err
 }
@@ -224,8 +225,8 @@ func (e Experiment) performOn(ctx context.Context, bed *Testbed, subjects []Subj
 // round is one pass of an experiment with a seed: a run of each of its subjects.
 type round struct {
 	Experiment
-	bed      *Testbed
-	subjects []Subject
+	bed      *player.Testbed
+	subjects []player.Subject
 	seed     int64
 
 	on         [roles]int    // the replica of each role
@@ -237,14 +238,14 @@ type round struct {
 }
 
 // with returns a round of the same experiment for these subjects.
-func (r *round) with(subjects ...Subject) *round {
+func (r *round) with(subjects ...player.Subject) *round {
 	return &round{Experiment: r.Experiment, bed: r.bed, seed: r.seed, subjects: subjects}
 }
 
 // each calls f for one subject after the other. It gives each subject a new product.
-func (r *round) each(ctx context.Context, pieces int, f func(Subject) (Result, error)) (results []Result, err error) {
+func (r *round) each(ctx context.Context, pieces int, f func(player.Subject) (Result, error)) (results []Result, err error) {
 	for _, s := range r.subjects {
-		if s.product, err = r.bed.addProduct(ctx, 0, pieces); err != nil {
+		if s.Product, err = r.bed.AddProduct(ctx, 0, pieces); err != nil {
 			return results, err
 		}
 		result, err := f(s)
@@ -260,8 +261,8 @@ func (r *round) each(ctx context.Context, pieces int, f func(Subject) (Result, e
 }
 
 // safe returns the result of a run in which nothing is found.
-func (r *round) safe(s Subject, rec history.Recording) Result {
-	if rec = Leased(s.Card, rec); r.lease > 0 && rec.Lease == Lease {
+func (r *round) safe(s player.Subject, rec history.Recording) Result {
+	if r.lease > 0 && rec.Lease == player.Lease {
 		rec.Lease = r.lease
 	}
 	return Result{
@@ -270,8 +271,8 @@ func (r *round) safe(s Subject, rec history.Recording) Result {
 }
 
 // recording returns that of a strategy under a load.
-func (r *round) recording(s Subject, pieces int, ops []history.Op) history.Recording {
-	rec := history.Recording{Start: r.bed.rec.start, Stock: pieces, Ops: ops, Events: r.bed.rec.eventsOf(s.key())}
+func (r *round) recording(s player.Subject, pieces int, ops []history.Op) history.Recording {
+	rec := r.bed.Recording(s, pieces, ops)
 	if r.span.What != "" {
 		rec.Spans = []history.Span{r.span}
 	}
@@ -279,8 +280,8 @@ func (r *round) recording(s Subject, pieces int, ops []history.Op) history.Recor
 }
 
 // count sets Sold and Taken of result. It reads the remaining stock on the replica through.
-func (r *round) count(ctx context.Context, through int, s Subject, result *Result) (check.Conservation, error) {
-	left, err := r.bed.replica(through).Count(ctx, s.Card.ID, s.product)
+func (r *round) count(ctx context.Context, through int, s player.Subject, result *Result) (check.Conservation, error) {
+	left, err := r.bed.Replica(through).Count(ctx, s.Card.ID, s.Product)
 	if err != nil {
 		return check.Conservation{}, err
 	}
@@ -298,16 +299,16 @@ func position(cards []api.Card, result Result) int {
 	return at
 }
 
-func (p Plan) subjects(e Experiment, cards []api.Card) (subjects []Subject) {
+func (p Plan) subjects(e Experiment, cards []api.Card) (subjects []player.Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue
 		}
 		if !p.Fenced {
-			subjects = append(subjects, Subject{Card: card})
+			subjects = append(subjects, player.Subject{Card: card})
 		}
 		if card.Fenced && (p.Fenced || e.Fenced && (len(p.Strategies) == 0 || p.Adapter != "")) {
-			subjects = append(subjects, Subject{Card: card, Fenced: true})
+			subjects = append(subjects, player.Subject{Card: card, Fenced: true})
 		}
 	}
 	return subjects

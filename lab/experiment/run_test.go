@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oversell/api"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
@@ -20,7 +21,7 @@ func (l *leftOut) LeftOut(Experiment, error) { l.n++ }
 // leaves out such an experiment and reports it once. A plan of a single experiment fails.
 func TestLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // as if no Redis were installed
-	bed := &Testbed{Rig: &rig.Rig{}, cards: []api.Card{{ID: "none"}}}
+	bed := &player.Testbed{Rig: &rig.Rig{}, Cards: []api.Card{{ID: "none"}}}
 	missing := func(hazard api.Hazard) Experiment {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}

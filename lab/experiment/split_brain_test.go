@@ -9,7 +9,7 @@ import (
 // TestTopologyApplies checks that a hazard of a topology leaves out the strategies on servers that its lab
 // does not have, even if their cards claim to survive a fail-over.
 func TestTopologyApplies(t *testing.T) {
-	for _, c := range open(t).cards {
+	for _, c := range open(t).Cards {
 		want, known := map[string]bool{"redis": true, "redis-lua": true, "redis-watch": false, "redlock": false, "zk": false, "for-update": false}[c.ID]
 		if !known {
 			continue

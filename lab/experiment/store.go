@@ -12,6 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // ResultStore keeps results and recordings in a folder, where an interrupted plan can continue.
@@ -58,7 +59,7 @@ func (s *ResultStore) file() string { return filepath.Join(s.dir, "results.jsonl
 // Results returns all results so far, with their recordings, also those of an earlier program.
 func (s *ResultStore) Results() []Result { return s.results }
 
-func (s *ResultStore) has(hazard api.Hazard, subject Subject, seed int64) bool {
+func (s *ResultStore) has(hazard api.Hazard, subject player.Subject, seed int64) bool {
 	return slices.ContainsFunc(s.results, func(r Result) bool {
 		return r.Hazard == hazard && r.Seed == seed && r.Strategy == subject.Card.ID && r.Fenced == subject.Fenced
 	})

@@ -12,6 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 func results(claim api.Claim, verdicts ...api.Verdict) (results []Result) {
@@ -57,13 +58,13 @@ func TestResultStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Subject{Card: api.Card{ID: "redis"}}
+	s := player.Subject{Card: api.Card{ID: "redis"}}
 	for seed := int64(1); seed <= 4; seed++ {
 		if last.has("pause", s, seed) != (seed <= 3) {
 			t.Errorf("seed %d is stored: %v", seed, seed > 3)
 		}
 	}
-	if last.has("crash", s, 1) || last.has("pause", Subject{Card: s.Card, Fenced: true}, 1) {
+	if last.has("crash", s, 1) || last.has("pause", player.Subject{Card: s.Card, Fenced: true}, 1) {
 		t.Error("there is a result that never ran")
 	}
 	if got := last.Results()[0].Recording; !reflect.DeepEqual(got, first[0].Recording) {

@@ -6,6 +6,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // TestJudgeWaiter judges a waiter whose session has expired, by its answer.
@@ -22,7 +23,7 @@ func TestJudgeWaiter(t *testing.T) {
 		{"it waited in vain", history.Op{Outcome: history.Refused, Return: sent + time.Second}, history.OK, api.Stalled},
 		{"it blocks the next one", history.Op{Outcome: history.Refused, Return: sent - time.Second}, history.Refused, api.Stalled},
 	} {
-		p := &played{ops: [roles]history.Op{contender: {Outcome: test.next, Call: sent}, observer: test.waiter}}
+		p := &played{Played: &player.Played{Ops: [roles]history.Op{contender: {Outcome: test.next, Call: sent}, observer: test.waiter}}}
 		got := api.Safe
 		if found := judgeWaiter(p); found != nil {
 			got = found.verdict

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"oversell/api"
+	"oversell/lab/load"
+	"oversell/lab/player"
 )
 
 const (
@@ -32,7 +34,7 @@ func polling() Experiment {
 		for n := 0; n < 3 && least > wastefulFrom && err == nil; n++ {
 			var sent int64
 			var took time.Duration
-			sent, took, err = q.count(ctx, func() error { return sleep(ctx, quietPeriod) })
+			sent, took, err = q.count(ctx, func() error { return load.Sleep(ctx, quietPeriod) })
 			least = min(least, int64(float64(sent)/max(took, quietPeriod).Seconds()))
 		}
 		return least, err
@@ -56,7 +58,7 @@ func herd() Experiment {
 		}
 		// On a busy machine a release takes seconds, in which waiters also renew their leases. These
 		// renewals are measured separately and subtracted.
-		renewals, _, err := q.count(ctx, func() error { return sleep(ctx, took) })
+		renewals, _, err := q.count(ctx, func() error { return load.Sleep(ctx, took) })
 		return max(0, sent-renewals), err
 	}
 	onTrial := claimedOrOnTrial("herd", "redis", "zookeeper", "etcd", "mysql")
@@ -72,8 +74,9 @@ func herd() Experiment {
 
 // queue is a holder that is stopped on the first replica, and the waiters for its lock.
 type queue struct {
-	Subject
-	bed *Testbed
+	player.Subject
+	bed     *player.Testbed
+	ownCost int64 // of a reading of the counters of requests
 	// quiet means that the waiters send no requests while nothing happens: they do not poll.
 	quiet bool
 }
@@ -81,7 +84,7 @@ type queue struct {
 // measureEach measures one strategy after the other: a backend counts their requests together.
 func measureEach(when api.Text, samples int, measure func(context.Context, *queue) (int64, error)) func(context.Context, *round) ([]Result, error) {
 	return func(ctx context.Context, r *round) ([]Result, error) {
-		return r.each(ctx, 2*waiters, func(s Subject) (Result, error) {
+		return r.each(ctx, 2*waiters, func(s player.Subject) (Result, error) {
 			q := &queue{Subject: s, bed: r.bed}
 			sent, err := q.withWaiters(ctx, samples, measure)
 			if err == nil && samples == quietSamples && !q.quiet && r.Claim(s.Card, false) == api.Silent {
@@ -110,35 +113,34 @@ var errNotMeasurable = errors.New("the waiters poll")
 // withWaiters calls measure while one request holds the lock and the waiters wait for it.
 func (q *queue) withWaiters(ctx context.Context, samples int, measure func(context.Context, *queue) (int64, error)) (int64, error) {
 	bed := q.bed
-	if bed.ownCost == 0 {
-		if err := bed.measureOwnCost(ctx); err != nil {
-			return 0, err
-		}
+	cost, err := bed.OwnCost(ctx)
+	if err != nil {
+		return 0, err
 	}
+	q.ownCost = cost
 	// Every request is cancelled at the end, because its sale does not matter.
 	buying, hangUp := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
-	defer func() { _ = bed.heal(context.WithoutCancel(ctx)) }()
+	defer func() { _ = bed.Heal(context.WithoutCancel(ctx)) }()
 	defer hangUp()
 	// A request stops only at failpoints that were armed before the request came. Each next holder stops
 	// as well, so that the others still wait when a lease has ended.
 	for n := range 3 {
-		if err := bed.stopFirst(ctx, waiters, n, q.Subject, "read"); err != nil {
+		if err := bed.StopFirst(ctx, waiters, n, q.Subject, "read"); err != nil {
 			return 0, err
 		}
 	}
-	all.Go(func() { _ = bed.buy(buying, 0, q.Subject, nil) })
-	if err := eventually(ctx, "the holder has the lock", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
+	all.Go(func() { _ = bed.Buy(buying, 0, q.Subject, nil) })
+	if err := player.Eventually(ctx, "the holder has the lock", func() bool { return q.stoppedOn(ctx, 0) }); err != nil {
 		return 0, err
 	}
 	for i := range waiters {
-		all.Go(func() { _ = bed.buy(buying, 1+i%2, q.Subject, wait(time.Minute)) })
+		all.Go(func() { _ = bed.Buy(buying, 1+i%2, q.Subject, player.Wait(time.Minute)) })
 	}
-	if err := eventually(ctx, "all waiters wait", q.waiting); err != nil {
+	if err := player.Eventually(ctx, "all waiters wait", q.waiting); err != nil {
 		return 0, err
 	}
-	var err error
 	if q.quiet, err = q.awaitQuiet(ctx, samples); err != nil {
 		return 0, err
 	}
@@ -147,7 +149,7 @@ func (q *queue) withWaiters(ctx context.Context, samples int, measure func(conte
 
 // count calls do. It returns how many requests the backends got during the call, and its length.
 func (q *queue) count(ctx context.Context, do func() error) (sent int64, took time.Duration, err error) {
-	before, err := q.bed.countRequests(ctx)
+	before, err := q.bed.CountRequests(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -155,16 +157,16 @@ func (q *queue) count(ctx context.Context, do func() error) (sent int64, took ti
 	if err := do(); err != nil {
 		return 0, 0, err
 	}
-	after, err := q.bed.countRequests(ctx)
-	return after - before - q.bed.ownCost, time.Since(began), err
+	after, err := q.bed.CountRequests(ctx)
+	return after - before - q.ownCost, time.Since(began), err
 }
 
 // release resumes the holder. It waits until a waiter holds the lock and the waiters are quiet.
 func (q *queue) release(ctx context.Context) error {
-	if err := q.bed.replica(0).ResumeAll(ctx); err != nil {
+	if err := q.bed.Replica(0).ResumeAll(ctx); err != nil {
 		return err
 	}
-	err := eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
+	err := player.Eventually(ctx, "the next holder", func() bool { return q.stoppedOn(ctx, 1) || q.stoppedOn(ctx, 2) })
 	_, noisy := q.awaitQuiet(ctx, quietSamples)
 	return errors.Join(err, noisy)
 }
@@ -172,8 +174,8 @@ func (q *queue) release(ctx context.Context) error {
 // waiting reports whether every waiter has asked for the lock, or is in the queue of a fair lock.
 func (q *queue) waiting() bool {
 	owners := map[string]bool{}
-	for _, e := range q.bed.rec.eventsOf(q.key()) {
-		if e.Replica != name(0) && e.Step == queued(q.Card) {
+	for _, e := range q.bed.Events(q.Subject) {
+		if e.Replica != player.ReplicaName(0) && e.Step == queued(q.Card) {
 			owners[e.Owner] = true
 		}
 	}
@@ -181,23 +183,23 @@ func (q *queue) waiting() bool {
 }
 
 func (q *queue) stoppedOn(ctx context.Context, n int) bool {
-	owners, err := q.bed.stopped(ctx, n)
-	return err == nil && owners[q.key()] != ""
+	owners, err := q.bed.Stopped(ctx, n)
+	return err == nil && owners[q.Key()] != ""
 }
 
 // awaitQuiet waits until the waiters send two requests or fewer in 100 ms. It waits for this number
 // of samples at most.
 func (q *queue) awaitQuiet(ctx context.Context, samples int) (quiet bool, err error) {
-	before, err := q.bed.countRequests(ctx)
+	before, err := q.bed.CountRequests(ctx)
 	for range samples {
 		if err != nil {
 			return false, err
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := load.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return false, err
 		}
 		var after int64
-		if after, err = q.bed.countRequests(ctx); err == nil && after-before <= 2+q.bed.ownCost {
+		if after, err = q.bed.CountRequests(ctx); err == nil && after-before <= 2+q.ownCost {
 			return true, nil
 		}
 		before = after

@@ -14,6 +14,7 @@ import (
 	"oversell/lab/chaos"
 	"oversell/lab/check"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // writeBehind kills the holder's replica after its sale in Redis, before the write to MySQL's row.
@@ -41,21 +42,21 @@ func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err erro
 		return nil, fmt.Errorf("add the products: %w", err)
 	}
 	uncancelled := context.WithoutCancel(ctx)
-	if err := p.play(ctx, plan); err != nil {
-		return nil, errors.Join(err, p.behind(uncancelled), p.finish(uncancelled))
+	if err := p.Play(ctx, plan); err != nil {
+		return nil, errors.Join(err, p.ReachRow(uncancelled), p.Finish(uncancelled))
 	}
 	var sold []*played
-	for _, run := range p.runs {
-		sold = append(sold, run.played(plan))
+	for _, one := range p.Played(plan) {
+		sold = append(sold, &played{Played: one})
 	}
 	before, err := r.rows(ctx, sold)
-	if err := errors.Join(err, p.behind(uncancelled)); err != nil {
-		return nil, errors.Join(err, p.finish(uncancelled))
+	if err := errors.Join(err, p.ReachRow(uncancelled)); err != nil {
+		return nil, errors.Join(err, p.Finish(uncancelled))
 	}
-	r.injectedAt = r.bed.since()
+	r.injectedAt = r.bed.Since()
 	took := r.awaitReconciled(ctx, sold) // the holder's replica is dead, so others must write the row
 	after, err := r.rows(ctx, sold)
-	if err := errors.Join(err, p.finish(uncancelled)); err != nil {
+	if err := errors.Join(err, p.Finish(uncancelled)); err != nil {
 		return nil, err
 	}
 	for i, one := range sold {
@@ -69,7 +70,7 @@ func (r *round) rows(ctx context.Context, sold []*played) ([]int, error) {
 	counts := make([]int, len(sold))
 	return counts, backend.WithMySQL(r.bed.Rig.Addresses().MySQL, func(db *sql.DB) error {
 		for i, p := range sold {
-			if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.product).Scan(&counts[i]); err != nil {
+			if err := db.QueryRowContext(ctx, "SELECT count FROM db_stock WHERE id = ?", p.Product).Scan(&counts[i]); err != nil {
 				return fmt.Errorf("the row of %s: %w", p.Name(), err)
 			}
 		}
@@ -80,14 +81,14 @@ func (r *round) rows(ctx context.Context, sold []*played) ([]int, error) {
 // awaitReconciled returns how long each row in MySQL took to equal the strategy's stock outside
 // MySQL. 0 means that the row never became equal.
 func (r *round) awaitReconciled(ctx context.Context, sold []*played) []time.Duration {
-	ctx, cancel := context.WithTimeout(ctx, grantBound)
+	ctx, cancel := context.WithTimeout(ctx, player.GrantBound)
 	defer cancel()
 	took := make([]time.Duration, len(sold))
-	_ = eventually(ctx, "the rows have all sales", func() bool {
+	_ = player.Eventually(ctx, "the rows have all sales", func() bool {
 		rows, err := r.rows(ctx, sold)
 		for i, p := range sold {
-			if err == nil && took[i] == 0 && rows[i] == p.ops[contender].Remaining {
-				took[i] = r.bed.since() - r.injectedAt
+			if err == nil && took[i] == 0 && rows[i] == p.Ops[contender].Remaining {
+				took[i] = r.bed.Since() - r.injectedAt
 			}
 		}
 		return !slices.Contains(took, 0)
@@ -97,20 +98,20 @@ func (r *round) awaitReconciled(ctx context.Context, sold []*played) []time.Dura
 
 // reconciliation judges MySQL's row: all sold pieces must be taken from the row in the end.
 func (r *round) reconciliation(ctx context.Context, p *played, before, after int, took time.Duration) Result {
-	result := r.safe(p.Subject, p.rec)
-	count, err := r.bed.replica(r.countOn).Count(ctx, p.Card.ID, p.product)
-	row := check.Stock(p.rec.Ops, few, after)
+	result := r.safe(p.Subject, p.Recording)
+	count, err := r.bed.Replica(r.countOn).Count(ctx, p.Card.ID, p.Product)
+	row := check.Stock(p.Recording.Ops, few, after)
 	result.Sold, result.Taken = row.Sold, few-after
-	left := p.ops[contender].Remaining
+	left := p.Ops[contender].Remaining
 	seen := api.Textf("After the holder was killed, %s had %d left and the row %d: %d were sold, and not yet taken from the row.",
 		"持锁者被杀死后，%s 剩 %d，数据行剩 %d：有 %d 件已卖出，还没有从数据行扣减。", p.Card.Stock, left, before, before-left)
 	counts := api.Textf("After %v, the row had %d left: %d were sold for certain, %d perhaps, and %d were taken from the row.",
-		"%v 之后数据行剩 %d：确定卖出 %d 件，可能卖出 %d 件，数据行减少 %d。", cmp.Or(took.Round(time.Millisecond), grantBound), after, row.Sold, row.Unknown, result.Taken)
+		"%v 之后数据行剩 %d：确定卖出 %d 件，可能卖出 %d 件，数据行减少 %d。", cmp.Or(took.Round(time.Millisecond), player.GrantBound), after, row.Sold, row.Unknown, result.Taken)
 	result.Why = api.Joined(seen, counts)
 	switch {
 	case err != nil:
 		result.Verdict, result.Why = api.Inconclusive, failure(err)
-	case p.stopped == "" || p.ops[contender].Outcome != history.OK:
+	case p.Stopped == "" || p.Ops[contender].Outcome != history.OK:
 		result.Verdict, result.Why = api.Inconclusive, api.Joined(result.Counts(), p.answers())
 	case row.Verdict != api.Holds:
 		result.Verdict, result.Invariant = api.Broken, Reconciliation

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"time"
 
-	"oversell/lab/experiment"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 )
 
@@ -23,7 +23,7 @@ type Lab struct {
 	// Set Lease only for strategies that let a request choose its lease.
 	Lease time.Duration
 
-	bed *experiment.Testbed
+	bed *player.Testbed
 	// rankFences numbers the fences of a round from 1, because etcd's fences rise over all rounds.
 	rankFences bool
 }
@@ -33,5 +33,5 @@ func Open(on *rig.Rig, strategy string) (*Lab, error) {
 	if len(on.Addresses().Replicas) < 2 {
 		return nil, errors.New("stepper: two clients need two replicas")
 	}
-	return &Lab{Strategy: strategy, bed: experiment.Unrecorded(on)}, nil
+	return &Lab{Strategy: strategy, bed: player.Unrecorded(on)}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/check"
-	"oversell/lab/experiment"
 	"oversell/lab/history"
+	"oversell/lab/player"
 )
 
 // Client is one of the two clients.
@@ -27,14 +27,14 @@ func (c Client) String() string { return "AB"[c : c+1] }
 func (c Client) other() Client { return 1 - c }
 
 // State is the state of a client.
-type State = experiment.State
+type State = player.State
 
 // The states of a client.
 const (
-	Idle    = experiment.Idle
-	Stopped = experiment.Stopped
-	Waiting = experiment.Waiting
-	Ended   = experiment.Ended
+	Idle    = player.Idle
+	Stopped = player.Stopped
+	Waiting = player.Waiting
+	Ended   = player.Ended
 )
 
 // Entry is one observation of a client: it has reached a step, waits, or has its answer.
@@ -61,7 +61,7 @@ func (e Entry) State() State {
 }
 
 type clientState struct {
-	experiment.Sale
+	player.Sale
 	read  int
 	waits bool     // the log has its wait since its last step
 	sent  []string // the commands that the log has since that step
@@ -76,7 +76,7 @@ type Round struct {
 	Product int64
 
 	lab     *Lab
-	walk    *experiment.Walk
+	walk    *player.Walk
 	moves   int
 	fences  []int64 // in the order of the grants
 	clients [2]*clientState

@@ -12,6 +12,7 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
+	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/locks/adapter"
 	"oversell/locks/lockstest"
@@ -140,7 +141,7 @@ func (g *grading) checked(o lockstest.CheckResult) {
 
 // inject injects the hazards among the requirements, one after the other.
 func (g *grading) inject(ctx context.Context, lab *rig.Rig, required []Requirement) error {
-	bed, err := experiment.Open(ctx, lab)
+	bed, err := player.Open(ctx, lab)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (g *grading) add(r Requirement, result experiment.Result) {
 
 // doubleGrant reports whether a second request got the lock long before the lease of the first ended.
 func doubleGrant(r experiment.Result) bool {
-	long := float64(experiment.Lease.Milliseconds()) / 2
+	long := float64(player.Lease.Milliseconds()) / 2
 	return r.Verdict == api.Broken && r.NextGrantMS > 0 && r.NextGrantMS < long
 }
 

@@ -1,9 +1,8 @@
-package experiment
+package player
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"oversell/lab/chaos"
@@ -14,35 +13,11 @@ import (
 
 // This file has what the player does in a lab with Sentinels, with a cluster of Redis, or with two databases.
 
-// engineLease is so long that a fail-over ends before the holder's first renewal, at a third of it, even on
-// a busy machine. After a rejected renewal, the holder would not write, and would seem safe.
-const engineLease = time.Minute
-
-// engineWait limits the contender's wait for the lock, and the time for a fail-over.
-const engineWait = 10 * time.Second
-
-// engineLab returns a lab with MySQL and one topology of Redis.
-func engineLab(topology rig.Topology, minReplicas int, lease time.Duration) func(rig.Config) rig.Config {
-	return func(cfg rig.Config) rig.Config {
-		cfg = labOf(rig.OneServer)(cfg)
-		cfg.RedisTopology, cfg.RedisMinReplicas = topology, minReplicas
-		cfg.ReplicaArgs = append(slices.Clone(cfg.ReplicaArgs), "--lease", lease.String()) // the last one counts
-		return cfg
-	}
-}
-
-// labOf configures a small lab with this database, without the servers of other experiments.
-func labOf(database rig.Database) func(rig.Config) rig.Config {
-	return func(cfg rig.Config) rig.Config {
-		cfg.Database = database
-		cfg.Redis, cfg.Zookeeper, cfg.Etcd = 1, 1, 1
-		cfg.RedisReplica, cfg.Clocks, cfg.Proxied, cfg.Nginx = false, false, false, false
-		return cfg
-	}
-}
+// TopologyWait limits the contender's wait for the lock, and the time for a fail-over.
+const TopologyWait = 10 * time.Second
 
 // lag keeps later writes from the replicas: of the database, of the masters of a topology, or of the first Redis.
-func (p *player) lag(ctx context.Context) (err error) {
+func (p *Player) lag(ctx context.Context) (err error) {
 	switch cfg := p.bed.Rig.Config(); {
 	case cfg.Database != rig.OneServer:
 		release, err := p.bed.Rig.HoldReplication(ctx)
@@ -54,10 +29,10 @@ func (p *player) lag(ctx context.Context) (err error) {
 			nodes = "mysql-2"
 		}
 		p.held = len(p.spans)
-		p.spans = append(p.spans, history.Span{What: "replication held", Who: nodes, From: p.bed.since()})
+		p.spans = append(p.spans, history.Span{What: "replication held", Who: nodes, From: p.bed.Since()})
 		p.catchUp = func(ctx context.Context) error {
 			err := errors.Join(release(ctx), p.bed.Rig.AwaitEven(ctx)) // the remaining stock is read at the follower, too
-			p.spans[p.held].To = p.bed.since()
+			p.spans[p.held].To = p.bed.Since()
 			return err
 		}
 		return nil
@@ -77,7 +52,7 @@ func (p *player) lag(ctx context.Context) (err error) {
 }
 
 // beforeSales observes what the masters have, so that the lock is found later.
-func (p *player) beforeSales(ctx context.Context, plan chaos.Plan) error {
+func (p *Player) beforeSales(ctx context.Context, plan chaos.Plan) error {
 	p.sales = true
 	if p.masters == nil && plan.Has(chaos.SlotMoves) {
 		p.masters = fault.MastersOf(p.bed.Rig)
@@ -89,8 +64,8 @@ func (p *player) beforeSales(ctx context.Context, plan chaos.Plan) error {
 }
 
 // awaitMasters waits until the clients have found the new master.
-func (p *player) awaitMasters(ctx context.Context, m chaos.Move) error {
-	switch old := name(p.on[m.Client]); {
+func (p *Player) awaitMasters(ctx context.Context, m chaos.Move) error {
+	switch old := ReplicaName(p.on[m.Client]); {
 	case m.Do == chaos.FailsOver && p.masters != nil:
 		return p.bed.Rig.AwaitReady(ctx)
 	case m.Do == chaos.StaysBehind && !p.sales:
@@ -105,9 +80,9 @@ func (p *player) awaitMasters(ctx context.Context, m chaos.Move) error {
 // awaitLocks waits until the locks of all replicas but one can be cleared: their clients have found the new master.
 func (bed *Testbed) awaitLocks(ctx context.Context, but string) (err error) {
 	for n := range bed.Rig.Addresses().Replicas {
-		late := eventually(ctx, name(n)+" clears the locks of a product", func() bool {
-			if name(n) != but {
-				_, err = bed.addProduct(ctx, n, few)
+		late := Eventually(ctx, ReplicaName(n)+" clears the locks of a product", func() bool {
+			if ReplicaName(n) != but {
+				_, err = bed.AddProduct(ctx, n, 1)
 			}
 			return err == nil
 		})
@@ -119,17 +94,17 @@ func (bed *Testbed) awaitLocks(ctx context.Context, but string) (err error) {
 }
 
 // moveSlot moves the slot of the lock up to a stage.
-func (p *player) moveSlot(ctx context.Context, stage int) (err error) {
+func (p *Player) moveSlot(ctx context.Context, stage int) (err error) {
 	if p.moving == nil {
 		if p.moving, err = p.masters.Reshard(ctx); err != nil {
 			return err
 		}
-		p.struckAt = p.bed.since()
+		p.struckAt = p.bed.Since()
 		p.spans = append(p.spans, history.Span{What: "resharding", Who: "redis", From: p.struckAt})
 	}
 	err = p.moving.Advance(ctx, stage)
 	if stage == fault.Reassigned {
-		p.spans[len(p.spans)-1].To = p.bed.since()
+		p.spans[len(p.spans)-1].To = p.bed.Since()
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"cmp"
@@ -72,7 +72,7 @@ func (r *recorder) close() {
 }
 
 func (r *recorder) awaitConnected(ctx context.Context) error {
-	return eventually(ctx, "a stream of events from every replica", func() bool {
+	return Eventually(ctx, "a stream of events from every replica", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return !slices.Contains(slices.Collect(maps.Values(r.connected)), false)
@@ -121,7 +121,6 @@ func (r *recorder) eventsOf(key string) []history.Event {
 	return events
 }
 
-// forget deletes the recorded steps, to free memory after they are judged.
 func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

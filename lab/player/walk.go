@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -46,21 +46,21 @@ func Unrecorded(r *rig.Rig) *Testbed {
 
 // Walk begins a walk with a new product. A lease of 0 means the default lease of the replicas.
 func (bed *Testbed) Walk(ctx context.Context, strategy string, pieces int, lease time.Duration) (*Walk, error) {
-	product, err := bed.addProduct(ctx, 0, pieces)
+	product, err := bed.AddProduct(ctx, 0, pieces)
 	if err != nil {
 		return nil, err
 	}
-	s := Subject{Card: api.Card{ID: strategy}, product: product, lease: lease}
-	return &Walk{product, bed.player([chaos.Clients]int{0, 1, 0, 1}, s).runs[0]}, nil
+	s := Subject{Card: api.Card{ID: strategy}, Product: product, lease: lease}
+	return &Walk{product, bed.Player([chaos.Clients]int{0, 1, 0, 1}, s).runs[0]}, nil
 }
 
 // Stock returns the stock in the database.
 func (w *Walk) Stock(ctx context.Context) (int, error) {
-	return w.bed.replica(0).Count(ctx, w.subject.Card.ID, w.Product)
+	return w.bed.Replica(0).Count(ctx, w.subject.Card.ID, w.Product)
 }
 
 // Do carries out a move. It returns when the request of the move has stopped or ended, or seems to wait.
-func (w *Walk) Do(ctx context.Context, m chaos.Move) error { return w.play(ctx, chaos.Plan{m}) }
+func (w *Walk) Do(ctx context.Context, m chaos.Move) error { return w.Play(ctx, chaos.Plan{m}) }
 
 // Settle gives the request of a client the time to stop or to end.
 func (w *Walk) Settle(ctx context.Context, client int) error { return w.settle(ctx, w.clients[client]) }
@@ -78,15 +78,15 @@ func (w *Walk) Look(ctx context.Context, client int) (s Sale, err error) {
 	if !b.running() { // before the failpoints are read, so that these have all commands of a request that has ended
 		s.State, s.Op = Ended, b.op
 	}
-	f, err := w.bed.replica(b.on).Failpoints(ctx)
+	f, err := w.bed.Replica(b.on).Failpoints(ctx)
 	for _, sender := range f.Senders {
-		if sender.Key == w.subject.key() {
+		if sender.Key == w.subject.Key() {
 			s.Sent = sender.Commands
 		}
 	}
 	b.stopped = "" // a replica resumes a request after half an hour
 	for _, at := range f.Paused {
-		if at.Key == w.subject.key() {
+		if at.Key == w.subject.Key() {
 			b.owner, b.stopped = at.Owner, at.Step
 			s = Sale{State: Stopped, Paused: at}
 		}
@@ -100,9 +100,9 @@ func (w *Walk) Close() error {
 	defer cancel()
 	defer w.bed.http.CloseIdleConnections()
 	if len(w.injected) > 0 {
-		return w.player.finish(ctx)
+		return w.Player.Finish(ctx)
 	}
-	err := errors.Join(w.bed.replica(0).ResumeAll(ctx), w.bed.replica(1).ResumeAll(ctx))
+	err := errors.Join(w.bed.Replica(0).ResumeAll(ctx), w.bed.Replica(1).ResumeAll(ctx))
 	w.finish()
 	return err
 }

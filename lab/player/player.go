@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
 // the requests of each strategy go at their own pace.
-type player struct {
+type Player struct {
 	bed      *Testbed
 	runs     []*run
 	on       [chaos.Clients]int  // the number of each client's replica
@@ -29,8 +29,8 @@ type player struct {
 	spans    []history.Span
 	coverage chaos.Coverage
 	lagging  *rig.Link                         // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
-	pieces   int                               // the stock of each product
-	nth      int                               // the number n of a plan for each n; otherwise 0
+	Pieces   int                               // the stock of each product
+	Nth      int                               // the number n of a plan for each n; otherwise 0
 	places   places                            // in queues, before the request that loses its session
 	masters  *fault.Masters                    // of a topology
 	moving   *fault.Resharding                 // of the slot of the lock
@@ -40,7 +40,7 @@ type player struct {
 	behind   fault.Heal                        // after RowLags, of the links on which a stock in Redis reaches the row
 	began    time.Duration                     // since the start of the recording: results leave out earlier steps
 	struckAt time.Duration                     // when the first fault had been injected; 0 without one
-	stepOf   func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
+	StepOf   func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
 	healed   time.Duration                     // since the start of the recording, when all faults had ended
 	looks    [3]look                           // at the requests that are stopped on each replica
 	changing sync.Mutex                        // protects lasting, coverage and what has landed
@@ -48,7 +48,7 @@ type player struct {
 
 // run is one strategy in a plan that is carried out.
 type run struct {
-	*player
+	*Player
 	subject Subject
 	clients [chaos.Clients]*buyer
 	seen    map[string]bool // owners of requests that have begun
@@ -84,10 +84,10 @@ type look struct {
 }
 
 // player returns a player for strategies that have their products. The nth client sends its requests to the replica on[n].
-func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
-	p := &player{bed: bed, on: on, gone: map[int]bool{}, behind: noHeal, coverage: chaos.Coverage{}}
+func (bed *Testbed) Player(on [chaos.Clients]int, subjects ...Subject) *Player {
+	p := &Player{bed: bed, on: on, gone: map[int]bool{}, behind: noHeal, coverage: chaos.Coverage{}}
 	for _, s := range subjects {
-		r := &run{player: p, subject: s, seen: map[string]bool{}, delayed: map[string]bool{}}
+		r := &run{Player: p, subject: s, seen: map[string]bool{}, delayed: map[string]bool{}}
 		for i := range r.clients {
 			r.clients[i] = &buyer{client: i, on: on[i]}
 		}
@@ -98,7 +98,12 @@ func (bed *Testbed) player(on [chaos.Clients]int, subjects ...Subject) *player {
 
 // play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
 // be shortened at any place.
-func (p *player) play(ctx context.Context, plan chaos.Plan) (err error) {
+func (p *Player) Play(ctx context.Context, plan chaos.Plan) (err error) {
+	if plan.Has(chaos.Deletes) {
+		if err := p.bed.clearLockTables(ctx); err != nil {
+			return err
+		}
+	}
 	if plan.Has(chaos.FailsOver) && !plan.Has(chaos.Lags) {
 		if p.lagging, err = p.bed.cutReplication(); err != nil {
 			return err
@@ -155,7 +160,7 @@ func isRequest(v chaos.Verb) bool {
 }
 
 // requests carries out moves of requests, for each strategy in their order.
-func (p *player) requests(ctx context.Context, moves chaos.Plan) error {
+func (p *Player) requests(ctx context.Context, moves chaos.Plan) error {
 	var all errgroup.Group
 	for _, r := range p.runs {
 		all.Go(func() error {
@@ -177,7 +182,7 @@ func (p *player) requests(ctx context.Context, moves chaos.Plan) error {
 }
 
 // strikeOrHeal carries out a move that concerns all strategies.
-func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err error) {
+func (p *Player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err error) {
 	defer p.observeAll(ctx)
 	switch m.Do {
 	case chaos.Passes:
@@ -190,7 +195,7 @@ func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 	case chaos.LosesSession:
 		return true, p.expire(ctx, m.Client)
 	case chaos.Boots:
-		return true, p.bed.restart(ctx, name(p.on[m.Client]))
+		return true, p.bed.restart(ctx, ReplicaName(p.on[m.Client]))
 	case chaos.Lags:
 		return true, p.lag(ctx)
 	case chaos.SlotMoves:
@@ -204,7 +209,7 @@ func (p *player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 }
 
 // lasts returns an amount as a duration, or otherwise that of none.
-func (*player) lasts(a chaos.Amount, none time.Duration) time.Duration {
+func (*Player) lasts(a chaos.Amount, none time.Duration) time.Duration {
 	switch {
 	case a == chaos.Amount{}:
 		return none
@@ -216,7 +221,7 @@ func (*player) lasts(a chaos.Amount, none time.Duration) time.Duration {
 
 // do carries out one move of a client's request.
 func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
-	b, begins := r.clients[m.Client], r.subject.begins()
+	b, begins := r.clients[m.Client], r.subject.Begins()
 	gone := r.gone[b.on]
 	switch m.Do {
 	case chaos.Sells:
@@ -271,19 +276,19 @@ func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 }
 
 // finish heals all faults, lets all requests go on, and waits for their answers.
-func (p *player) finish(ctx context.Context) (err error) {
+func (p *Player) Finish(ctx context.Context) (err error) {
 	for len(p.lasting) > 0 {
 		err = errors.Join(err, p.endFault(ctx, p.lasting[len(p.lasting)-1]))
 	}
 	for client, on := range p.on {
 		if p.touched[client] {
-			err = errors.Join(err, restore(append(p.links(name(on), chaos.Move{Do: chaos.Holds}), p.links(name(on), chaos.Move{Do: chaos.HoldsRow})...))(ctx)) // else a gate would stay
+			err = errors.Join(err, restore(append(p.links(ReplicaName(on), chaos.Move{Do: chaos.Holds}), p.links(ReplicaName(on), chaos.Move{Do: chaos.HoldsRow})...))(ctx)) // else a gate would stay
 		}
 		if client != chaos.Replica(client) { // its replica is that of another client
 			continue
 		}
-		replica := p.bed.replica(on)
-		ready := eventually(ctx, name(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
+		replica := p.bed.Replica(on)
+		ready := Eventually(ctx, ReplicaName(on)+" is ready", func() bool { return replica.Ready(ctx) == nil })
 		err = errors.Join(err, ready, replica.ResumeAll(ctx))
 	}
 	if p.moving != nil {
@@ -299,7 +304,7 @@ func (p *player) finish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.healed = p.bed.since()
+	p.healed = p.bed.Since()
 	var all sync.WaitGroup
 	for _, r := range p.runs {
 		all.Go(r.finish)
@@ -315,7 +320,7 @@ func (r *run) finish() {
 	for _, b := range r.clients {
 		b.stopped = ""
 	}
-	if r.subject.begins() != chaos.Awaits { // buyLast opens the latch
+	if r.subject.Begins() != chaos.Awaits { // buyLast opens the latch
 		r.awaitAnswers()
 	}
 }
@@ -328,7 +333,7 @@ func (r *run) awaitAnswers() {
 		}
 		select {
 		case <-b.ended:
-		case <-time.After(2 * grantBound):
+		case <-time.After(2 * GrantBound):
 			b.cancel()
 			<-b.ended
 		}
@@ -336,10 +341,23 @@ func (r *run) awaitAnswers() {
 	}
 }
 
-// buyLast lets one more client buy, when all faults have ended.
+// BuyLast lets one more client buy of each strategy, when all faults have ended.
+func (p *Player) BuyLast(ctx context.Context) error {
+	for _, r := range p.runs {
+		if err := r.buyLast(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReachRow lets what was sold in Redis reach the row again.
+func (p *Player) ReachRow(ctx context.Context) error { return p.behind(ctx) }
+
+// buyLast lets one more client buy.
 func (r *run) buyLast(ctx context.Context) (err error) {
 	r.last = &history.Op{}
-	switch r.subject.begins() {
+	switch r.subject.Begins() {
 	case chaos.Awaits:
 		r.last.Outcome, err = r.openLatch(ctx)
 		r.awaitAnswers()
@@ -349,11 +367,11 @@ func (r *run) buyLast(ctx context.Context) (err error) {
 		return err
 	}
 	for began := time.Now(); ; {
-		last := r.bed.buy(ctx, 1, r.subject, wait(grantBound))
+		last := r.bed.Buy(ctx, 1, r.subject, Wait(GrantBound))
 		last.Client = chaos.Clients + 1
 		r.ops, r.last = append(r.ops, last), &last
 		// A connection that a fault has broken may fail once more. Then nothing was sold.
-		again := last.Reason == string(api.Unavailable) && time.Since(began) < grantBound
+		again := last.Reason == string(api.Unavailable) && time.Since(began) < GrantBound
 		if !again || sleep(ctx, 100*time.Millisecond) != nil {
 			return ctx.Err()
 		}

@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"cmp"
@@ -41,20 +41,20 @@ func isClosed(ended <-chan struct{}) bool {
 func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 	r.collect(b)
 	if len(r.runs) == 1 && b.client == chaos.Replica(b.client) { // a request in the same process may have stopped
-		if err := r.bed.replica(b.on).ResumeAll(ctx); err != nil { // an earlier request has not reached its step
+		if err := r.bed.Replica(b.on).ResumeAll(ctx); err != nil { // an earlier request has not reached its step
 			return err
 		}
 	}
 	if at := m.At; at != "" {
-		if b.client == 0 && r.stepOf != nil {
-			at = r.stepOf(r.subject.Card, at)
+		if b.client == 0 && r.StepOf != nil {
+			at = r.StepOf(r.subject.Card, at)
 		}
-		if err := r.bed.stop(ctx, b.on, r.subject, at); err != nil {
+		if err := r.bed.Stop(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}
 	b.at = m.At
-	params := wait(r.waits(m))
+	params := Wait(r.waits(m))
 	if m.Names != "" && r.subject.Card.SeveralLocks {
 		params.Set("also", strings.Replace(m.Names, " then ", ",", 1))
 	}
@@ -80,8 +80,8 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 func (r *run) buy(ctx context.Context, b *buyer, params url.Values) history.Op {
 	patient := r.subject.Card.OnTrial() && b.client != 2 && r.bed.Rig.Config().RedisTopology != rig.OneRedis
 	for began := time.Now(); ; {
-		op := r.bed.buy(ctx, b.on, r.subject, params)
-		if !patient || op.Reason != history.Unavailable || time.Since(began) >= engineWait || sleep(ctx, engineWait/50) != nil {
+		op := r.bed.Buy(ctx, b.on, r.subject, params)
+		if !patient || op.Reason != history.Unavailable || time.Since(began) >= TopologyWait || sleep(ctx, TopologyWait/50) != nil {
 			return op
 		}
 	}
@@ -97,12 +97,12 @@ func (r *run) collect(b *buyer) {
 
 func (r *run) resume(ctx context.Context, b *buyer, at api.Step) error {
 	if at != "" {
-		if err := r.bed.stop(ctx, b.on, r.subject, at); err != nil {
+		if err := r.bed.Stop(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}
 	b.stopped, b.at = "", at
-	if err := r.bed.replica(b.on).Resume(ctx, b.owner); err != nil {
+	if err := r.bed.Replica(b.on).Resume(ctx, b.owner); err != nil {
 		return err
 	}
 	return r.settle(ctx, b)
@@ -145,7 +145,7 @@ func (r *run) settle(ctx context.Context, b *buyer) error {
 // limit returns for how long a request may take no step until it is taken for one that waits. Alone, and without a fault, it
 // cannot wait for anything.
 func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
-	if i := r.index(chaos.Holds, b.client); i >= 0 && len(r.runs) == 1 && r.nth > 0 && r.lasting[i].fault.Landed(ctx) != nil {
+	if i := r.index(chaos.Holds, b.client); i >= 0 && len(r.runs) == 1 && r.Nth > 0 && r.lasting[i].fault.Landed(ctx) != nil {
 		return Lease/3 + time.Duration(r.subject.Card.PollMS)*time.Millisecond // it may still send the command that is to be held back
 	}
 	if b.owner != "" && r.phase(b) == chaos.Wait {
@@ -167,8 +167,8 @@ func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 // was asked for after since.
 func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, err error) {
 	ended := !b.running() // before the recording is read
-	mine := slices.DeleteFunc(r.bed.rec.eventsOf(r.subject.key()), func(e history.Event) bool {
-		return e.Replica != name(b.on) || r.seen[e.Owner] && e.Owner != b.owner
+	mine := slices.DeleteFunc(r.bed.rec.eventsOf(r.subject.Key()), func(e history.Event) bool {
+		return e.Replica != ReplicaName(b.on) || r.seen[e.Owner] && e.Owner != b.owner
 	})
 	if len(mine) > 0 {
 		b.owner = mine[0].Owner
@@ -180,7 +180,7 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 	}
 	paused, err := r.paused(ctx, b.on, since)
 	own := func(p api.Paused) bool {
-		return p.Key == r.subject.key() && (p.Owner == b.owner || !r.seen[p.Owner])
+		return p.Key == r.subject.Key() && (p.Owner == b.owner || !r.seen[p.Owner])
 	}
 	if i := slices.IndexFunc(paused, own); i >= 0 {
 		b.owner, b.stopped = paused[i].Owner, paused[i].Step
@@ -193,7 +193,7 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 
 // paused returns the requests that are stopped on a replica. All strategies share a list for a moment: else each of them
 // would ask for it, all the time.
-func (p *player) paused(ctx context.Context, on int, since time.Time) ([]api.Paused, error) {
+func (p *Player) paused(ctx context.Context, on int, since time.Time) ([]api.Paused, error) {
 	const fresh = 10 * time.Millisecond
 	l := &p.looks[on]
 	l.mu.Lock()
@@ -202,7 +202,7 @@ func (p *player) paused(ctx context.Context, on int, since time.Time) ([]api.Pau
 		return l.list, nil
 	}
 	began := time.Now()
-	list, err := p.bed.replica(on).Paused(ctx)
+	list, err := p.bed.Replica(on).Paused(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (p *player) paused(ctx context.Context, on int, since time.Time) ([]api.Pau
 
 // phase returns where a client's request is.
 func (r *run) phase(b *buyer) chaos.Phase {
-	if r.subject.primitive != nil {
+	if r.subject.Primitive != nil {
 		return b.handPhase()
 	}
 	if b.stopped != "" { // the recording may lag behind
@@ -222,8 +222,8 @@ func (r *run) phase(b *buyer) chaos.Phase {
 		return chaos.NoPhase
 	}
 	last := api.Step("")
-	for _, e := range r.bed.rec.eventsOf(r.subject.key()) {
-		if e.Owner == b.owner && e.Replica == name(b.on) {
+	for _, e := range r.bed.rec.eventsOf(r.subject.Key()) {
+		if e.Owner == b.owner && e.Replica == ReplicaName(b.on) {
 			last = e.Step
 		}
 	}
@@ -233,15 +233,15 @@ func (r *run) phase(b *buyer) chaos.Phase {
 // reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
 func (r *run) reads(ctx context.Context, b *buyer) error {
 	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
-	if err := eventually(ctx, "an answer", func() bool {
-		op = r.bed.buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(r.pieces + 1)}})
+	if err := Eventually(ctx, "an answer", func() bool {
+		op = r.bed.Buy(ctx, b.on, r.subject, url.Values{"qty": {strconv.Itoa(r.Pieces + 1)}})
 		return op.Reason == history.SoldOut
 	}); err != nil {
 		return fmt.Errorf("%s: more pieces than there are: %s, want %s: %w", r.subject.Name(), op.Reason, history.SoldOut, err)
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	r.began = max(r.began, r.bed.since())
+	r.began = max(r.began, r.bed.Since())
 	return nil
 }
 
@@ -253,5 +253,5 @@ func (r *run) waits(m chaos.Move) time.Duration {
 	case m.Early && c.Locker && c.Lease && !c.Renews:
 		return Lease / 2
 	}
-	return r.lasts(m.For, grantBound)
+	return r.lasts(m.For, GrantBound)
 }

@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type struck struct {
 }
 
 // strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
-func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
+func (p *Player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	on := p.on[m.Client]
 	if !m.Do.IsFault() {
 		return false, nil
@@ -51,8 +51,8 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 	count.Injected++
 	p.coverage[m.Do] = count
 	s := &struck{Move: m, fault: f, span: len(p.spans), phases: p.phases(m)}
-	p.spans = append(p.spans, history.Span{What: f.Name, Who: f.Target, From: p.bed.since()})
-	if p.bed.idle {
+	p.spans = append(p.spans, history.Span{What: f.Name, Who: f.Target, From: p.bed.Since()})
+	if p.bed.Idle {
 		s.missed = errors.New("no fault is injected")
 		p.injected = append(p.injected, s)
 		return false, nil
@@ -75,7 +75,7 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 		return true, errors.Join(err, s.heal(context.WithoutCancel(ctx)))
 	}
 	if p.struckAt == 0 {
-		p.struckAt = p.bed.since()
+		p.struckAt = p.bed.Since()
 	}
 	if m.Do == chaos.Freezes || m.Do == chaos.Dies {
 		p.gone[on] = true
@@ -93,14 +93,14 @@ func (p *player) strike(ctx context.Context, m chaos.Move) (done bool, err error
 }
 
 // follow does what follows the injection of a fault: it waits for its effect, or ends a fault that does not last.
-func (p *player) follow(ctx context.Context, s *struck) (err error) {
+func (p *Player) follow(ctx context.Context, s *struck) (err error) {
 	switch s.Do {
 	case chaos.LosesPower: // after its links: no server gets the end of a connection
 		_, err = p.strike(ctx, chaos.Move{Do: chaos.Dies, Client: s.Client})
 		p.injected = p.injected[:len(p.injected)-1] // the end of a process is no proof that its links were silent
 		return err
 	case chaos.LosesRenewal:
-		_ = within(ctx, 2*Lease, "the answer to a renewal is lost", func() bool { return s.fault.Landed(ctx) == nil }) // else it has not landed
+		_ = Within(ctx, 2*Lease, "the answer to a renewal is lost", func() bool { return s.fault.Landed(ctx) == nil }) // else it has not landed
 		return ctx.Err()
 	case chaos.Starves, chaos.Stalls:
 		err = sleep(ctx, Lease/2)
@@ -112,13 +112,13 @@ func (p *player) follow(ctx context.Context, s *struck) (err error) {
 }
 
 // combines reports whether a fault comes on links whose answers are slow.
-func (p *player) combines(m chaos.Move) bool {
-	return m.Do == chaos.Holds && p.nth > 0 && p.index(chaos.Slow, m.Client) >= 0
+func (p *Player) combines(m chaos.Move) bool {
+	return m.Do == chaos.Holds && p.Nth > 0 && p.index(chaos.Slow, m.Client) >= 0
 }
 
 // lostRenewal loses the answer to a renewal: the holder is stopped and has its lock, so what its replica sends to these
 // servers is one.
-func (p *player) lostRenewal(l *rig.Link) fault.Fault {
+func (p *Player) lostRenewal(l *rig.Link) fault.Fault {
 	text := p.text()
 	switch service := p.runs[0].subject.Card.LockService(); {
 	case service == "zookeeper" || service == "etcd": // their renewals are heartbeats
@@ -130,9 +130,9 @@ func (p *player) lostRenewal(l *rig.Link) fault.Fault {
 }
 
 // renew waits until the lock of a program on trial has just been renewed: the next commands are others.
-func (p *player) renew(ctx context.Context, m chaos.Move) (done bool, err error) {
-	links := p.links(name(p.on[m.Client]), chaos.Move{Do: chaos.Holds})
-	if card := p.runs[0].subject.Card; !card.Renews || !card.OnTrial() || len(links) == 0 || p.bed.idle {
+func (p *Player) renew(ctx context.Context, m chaos.Move) (done bool, err error) {
+	links := p.links(ReplicaName(p.on[m.Client]), chaos.Move{Do: chaos.Holds})
+	if card := p.runs[0].subject.Card; !card.Renews || !card.OnTrial() || len(links) == 0 || p.bed.Idle {
 		return false, nil
 	}
 	var gates []fault.Fault
@@ -143,21 +143,21 @@ func (p *player) renew(ctx context.Context, m chaos.Move) (done bool, err error)
 	if err != nil {
 		return false, err
 	}
-	_ = within(ctx, Lease/2, "a renewal", func() bool { // on all servers, if there are several
+	_ = Within(ctx, Lease/2, "a renewal", func() bool { // on all servers, if there are several
 		return !slices.ContainsFunc(gates, func(g fault.Fault) bool { return g.Command() == "" })
 	})
 	return true, errors.Join(heal(ctx), restore(links)(ctx))
 }
 
 // failedOver reports whether the links lead to the replica of Redis.
-func (p *player) failedOver() bool { return p.index(chaos.FailsOver, 0) >= 0 }
+func (p *Player) failedOver() bool { return p.index(chaos.FailsOver, 0) >= 0 }
 
 // linksFree reports whether the links of a client have no fault. A link has one at a time.
-func (p *player) linksFree(client int) bool {
+func (p *Player) linksFree(client int) bool {
 	return !p.failedOver() && !p.touched[client] && !slices.ContainsFunc(p.lasting, func(s *struck) bool { return s.Do.OnLink() && s.Client == client })
 }
 
-func (p *player) allLinksFree() bool {
+func (p *Player) allLinksFree() bool {
 	for client := range p.on {
 		if !p.linksFree(client) {
 			return false
@@ -167,12 +167,12 @@ func (p *player) allLinksFree() bool {
 }
 
 // index returns the index of a fault that lasts, or -1.
-func (p *player) index(v chaos.Verb, client int) int {
+func (p *Player) index(v chaos.Verb, client int) int {
 	return slices.IndexFunc(p.lasting, func(s *struck) bool { return s.Do == v && s.Client == client })
 }
 
 // heal heals the fault that a move names, if it lasts.
-func (p *player) heal(ctx context.Context, m chaos.Move) (done bool, err error) {
+func (p *Player) heal(ctx context.Context, m chaos.Move) (done bool, err error) {
 	i := p.index(m.Of, m.Client)
 	if i < 0 {
 		return false, nil
@@ -189,7 +189,7 @@ func (p *player) heal(ctx context.Context, m chaos.Move) (done bool, err error) 
 }
 
 // phases returns the phases of the requests that a fault strikes now.
-func (p *player) phases(m chaos.Move) (all []chaos.Phase) {
+func (p *Player) phases(m chaos.Move) (all []chaos.Phase) {
 	for _, r := range p.runs {
 		for i, b := range r.clients {
 			if i == m.Client || m.Do.OnServer() {
@@ -200,7 +200,7 @@ func (p *player) phases(m chaos.Move) (all []chaos.Phase) {
 	return all
 }
 
-func (p *player) observeAll(ctx context.Context) {
+func (p *Player) observeAll(ctx context.Context) {
 	p.changing.Lock()
 	defer p.changing.Unlock()
 	for _, s := range p.lasting {
@@ -209,7 +209,7 @@ func (p *player) observeAll(ctx context.Context) {
 }
 
 // observe counts a fault that has landed. One of links lands at a message, which comes later than the fault.
-func (p *player) observe(ctx context.Context, s *struck) {
+func (p *Player) observe(ctx context.Context, s *struck) {
 	if s.landed {
 		return
 	}
@@ -229,11 +229,11 @@ func (p *player) observe(ctx context.Context, s *struck) {
 }
 
 // endFault ends a fault.
-func (p *player) endFault(ctx context.Context, s *struck) error {
+func (p *Player) endFault(ctx context.Context, s *struck) error {
 	p.observe(ctx, s)
 	p.lasting = slices.DeleteFunc(p.lasting, func(other *struck) bool { return other == s })
 	span := &p.spans[s.span]
-	span.To = p.bed.since()
+	span.To = p.bed.Since()
 	held := slices.ContainsFunc(s.phases, func(at chaos.Phase) bool { return at == chaos.Critical || at == chaos.Write })
 	if s.landed && held && p.runs[0].subject.Card.Renews && span.To-span.From > Lease/3 {
 		count := p.coverage[s.Do]
@@ -247,7 +247,7 @@ func (p *player) endFault(ctx context.Context, s *struck) error {
 	}
 	heal := s.heal
 	if s.lost {
-		heal = restore(p.links(name(p.on[s.Client]), s.Move))
+		heal = restore(p.links(ReplicaName(p.on[s.Client]), s.Move))
 	}
 	if err := heal(ctx); err != nil {
 		return fmt.Errorf("heal %s: %w", s.Move, err)
@@ -260,8 +260,8 @@ func (p *player) endFault(ctx context.Context, s *struck) error {
 }
 
 // faultOf returns the fault of a move. ok is false if it cannot strike these strategies.
-func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok bool) {
-	on := name(p.on[m.Client])
+func (p *Player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok bool) {
+	on := ReplicaName(p.on[m.Client])
 	switch m.Do {
 	case chaos.FailsOver:
 		if p.masters != nil {
@@ -319,7 +319,7 @@ func (p *player) faultOf(ctx context.Context, m chaos.Move) (f fault.Fault, ok b
 }
 
 // onServer returns the fault of the Nth server of each kind.
-func (p *player) onServer(m chaos.Move) (fault.Fault, bool) {
+func (p *Player) onServer(m chaos.Move) (fault.Fault, bool) {
 	var all []fault.Fault
 	for _, servers := range p.servers() {
 		if m.Nth > len(servers) {
@@ -341,8 +341,8 @@ func allOf(all []fault.Fault) (f fault.Fault, ok bool) {
 }
 
 // cutRow keeps the sales of a stock in Redis from the row, until Redis fails over.
-func (p *player) cutRow(ctx context.Context) (done bool, err error) {
-	if p.bed.idle || p.runs[0].subject.Card.Stock != "redis" {
+func (p *Player) cutRow(ctx context.Context) (done bool, err error) {
+	if p.bed.Idle || p.runs[0].subject.Card.Stock != "redis" {
 		return false, nil
 	}
 	row, _ := allOf(cuts(p.bed.links("", "mysql")))
@@ -351,7 +351,7 @@ func (p *player) cutRow(ctx context.Context) (done bool, err error) {
 }
 
 // services returns the kinds of servers that have the locks, each once.
-func (p *player) services() (all []string) {
+func (p *Player) services() (all []string) {
 	for _, r := range p.runs {
 		all = append(all, r.subject.Card.LockService())
 	}
@@ -360,7 +360,7 @@ func (p *player) services() (all []string) {
 }
 
 // servers returns the servers of the locks, for each kind in their order.
-func (p *player) servers() (all [][]*rig.Server) {
+func (p *Player) servers() (all [][]*rig.Server) {
 	kinds := map[string][]*rig.Server{}
 	for _, r := range p.runs {
 		kind := r.subject.Card.LockService()
@@ -375,7 +375,7 @@ func (p *player) servers() (all [][]*rig.Server) {
 }
 
 // links returns the links of a replica that a fault strikes: to the servers of the locks, or to the database.
-func (p *player) links(on string, m chaos.Move) []*rig.Link {
+func (p *Player) links(on string, m chaos.Move) []*rig.Link {
 	onPostgres := slices.Contains(p.services(), "postgres")
 	var ofLock []*rig.Server
 	for _, servers := range p.servers() {
@@ -395,19 +395,19 @@ func (p *player) links(on string, m chaos.Move) []*rig.Link {
 
 // text returns what the commands to the lock contain. A program on trial may send any names, and nothing else runs on
 // its replica.
-func (p *player) text() string {
+func (p *Player) text() string {
 	if s := p.runs[0].subject; !s.Card.OnTrial() {
 		return s.lockName()
 	}
 	return ""
 }
 
-func (p *player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
+func (p *Player) onLink(m chaos.Move, l *rig.Link) fault.Fault {
 	switch m.Do {
 	case chaos.Cut, chaos.LosesPower:
 		return fault.Cut(l)
 	case chaos.Slow:
-		return fault.Delay(l, p.lasts(m.For, time.Second/2)/time.Duration(max(1, p.nth))) // of each of n answers
+		return fault.Delay(l, p.lasts(m.For, time.Second/2)/time.Duration(max(1, p.Nth))) // of each of n answers
 	case chaos.LosesRenewal:
 		return p.lostRenewal(l)
 	case chaos.Holds:
@@ -429,7 +429,7 @@ func concerns(m chaos.Move, server string) bool {
 }
 
 // onMany returns a fault of many servers: some of each ensemble, or each Redis.
-func (p *player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bool) {
+func (p *Player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bool) {
 	var all []fault.Fault
 	if v == chaos.ClocksJump {
 		for _, s := range p.bed.Rig.Servers() {
@@ -457,7 +457,7 @@ func (p *player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bo
 }
 
 // leaderLast returns the servers of an ensemble in another order, if one of them leads the others.
-func (p *player) leaderLast(ctx context.Context, servers []*rig.Server) []*rig.Server {
+func (p *Player) leaderLast(ctx context.Context, servers []*rig.Server) []*rig.Server {
 	at := p.bed.Rig.Addresses()
 	kinds := map[string]struct {
 		addresses []string

@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 	"oversell/lab/history"
 )
 
-// primitive is a lock for several holders. Clients lock and unlock it by hand: in two requests to one replica.
-type primitive struct {
+// Primitive is a lock for several holders. Clients lock and unlock it by hand: in two requests to one replica.
+type Primitive struct {
 	one, many     string // the routes that lock it, for one permit or to read, and for more
 	free, freeAll string // those that unlock
-	permits, more int    // in all, and those that many takes
-	latch         int    // what a latch is set to; 0 for other primitives
+	Permits, more int    // in all, and those that many takes
+	Latch         int    // what a latch is set to; 0 for other primitives
 }
 
-func primitives() map[string]primitive {
-	return map[string]primitive{
+func primitives() map[string]Primitive {
+	return map[string]Primitive{
 		"semaphore":  {"semaphore/acquire?qty=1&", "semaphore/acquire?qty=2&", "semaphore/release?", "semaphore/release?", 3, 2, 0},
 		"read-write": {"read/lock?", "write/lock?", "read/unlock?", "write/unlock?", check.AllPermits, check.AllPermits, 0},
 		"latch":      {"latch?count=2&", "", "countdown?count=2&", "", check.AllPermits, 0, 2},
@@ -35,7 +35,7 @@ func primitives() map[string]primitive {
 // Primitives returns the names of the primitives in random plans, such as semaphore:redis.
 func Primitives() (names []string) {
 	for name, p := range primitives() {
-		if names = append(names, name+":redis"); p.latch == 0 {
+		if names = append(names, name+":redis"); p.Latch == 0 {
 			names = append(names, name+":zk")
 		}
 	}
@@ -51,7 +51,7 @@ func PrimitiveSubject(name string) Subject {
 		c.Backends = []string{"zookeeper"}
 	}
 	p := primitives()[kind]
-	return Subject{Card: c, primitive: &p}
+	return Subject{Card: c, Primitive: &p}
 }
 
 // handFamily is the family of these cards. No sale writes to the database.
@@ -59,18 +59,18 @@ const handFamily = "primitive"
 
 // lockName returns the name by which the servers know the lock. That of a primitive has no colon.
 func (s Subject) lockName() string {
-	if s.primitive != nil {
-		return strings.ReplaceAll(s.key(), ":", "-")
+	if s.Primitive != nil {
+		return strings.ReplaceAll(s.Key(), ":", "-")
 	}
-	return s.key()
+	return s.Key()
 }
 
 // begins returns what a client does first.
-func (s Subject) begins() chaos.Verb {
+func (s Subject) Begins() chaos.Verb {
 	switch {
-	case s.primitive == nil:
+	case s.Primitive == nil:
 		return chaos.Sells
-	case s.primitive.latch > 0:
+	case s.Primitive.Latch > 0:
 		return chaos.Awaits
 	}
 	return chaos.Locks
@@ -95,7 +95,7 @@ func (h *byHand) holds() bool {
 
 // lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
 func (r *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
-	p, query := r.subject.primitive, url.Values{"wait": {grantBound.String()}}
+	p, query := r.subject.Primitive, url.Values{"wait": {GrantBound.String()}}
 	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(r.hands)), Permits: 1}}
 	route := p.one
 	if m.Many {
@@ -117,7 +117,7 @@ func (r *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 func (r *run) unlock(ctx context.Context, b *buyer) error {
 	h := *b.hand
 	h.act.Act, h.failed = check.Leave, nil
-	return r.ask(ctx, b, &h, map[bool]string{false: r.subject.primitive.free, true: r.subject.primitive.freeAll}[h.Many], url.Values{})
+	return r.ask(ctx, b, &h, map[bool]string{false: r.subject.Primitive.free, true: r.subject.Primitive.freeAll}[h.Many], url.Values{})
 }
 
 // ask sends a request, and waits until it has ended, or takes no step any more.
@@ -125,19 +125,19 @@ func (r *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query 
 	_, backend, _ := strings.Cut(r.subject.Card.ID, ":")
 	query.Set("backend", backend)
 	query.Set("name", r.subject.lockName())
-	if r.subject.primitive.latch == 0 {
+	if r.subject.Primitive.Latch == 0 {
 		query.Set("owner", h.act.Owner)
 	}
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.hand, b.cancel, b.ended = h, cancel, make(chan struct{})
 	r.hands = append(r.hands, h)
-	replica := r.bed.replica(b.on)
+	replica := r.bed.Replica(b.on)
 	go func(ended chan struct{}) {
 		defer close(ended)
 		defer cancel()
-		h.act.Call = r.bed.since()
+		h.act.Call = r.bed.Since()
 		h.failed = replica.Call(asking, http.MethodPost, "/test/"+route+query.Encode(), nil, &h.answer)
-		h.act.Return = r.bed.since()
+		h.act.Return = r.bed.Since()
 	}(b.ended)
 	select {
 	case <-b.ended:
@@ -179,13 +179,13 @@ func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 
 // event returns a step of a request by hand, for a picture.
 func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
-	return history.Event{Replica: name(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.key(), Step: s, At: at}
+	return history.Event{Replica: ReplicaName(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.Key(), Step: s, At: at}
 }
 
 // acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
 // unlocked, at any time, and a lease or a fault may have ended what was locked.
 func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
-	if r.subject.primitive.latch > 0 {
+	if r.subject.Primitive.Latch > 0 {
 		return r.latchActs(rec)
 	}
 	released := map[string]time.Duration{}
@@ -218,7 +218,7 @@ func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 		if r.subject.Card.Uses("zookeeper") { // its process gives it back as soon as its connection breaks
 			own.Lease = 0
 		}
-		if end := check.MayEnd(own, h.act, name(h.on), until); end < until {
+		if end := check.MayEnd(own, h.act, ReplicaName(h.on), until); end < until {
 			acts = append(acts, check.LockOp{Act: check.Expire, Owner: h.act.Owner, Call: max(end, h.act.Call), Return: check.Open})
 		}
 	}

@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -35,16 +35,21 @@ func Config(binary, token string) rig.Config {
 	return cfg
 }
 
+// GrantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.
+const GrantBound = 3*Lease + 2*time.Second
+
+func Wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
+
 // Testbed is a running lab, with a recorder of its steps.
 type Testbed struct {
 	Rig   *rig.Rig
 	http  *http.Client
 	rec   *recorder
-	cards []api.Card // of the strategies, in the order of the catalogue
-	idle  bool       // in a test, no fault is injected: then no run may have a verdict
-	mysql string     // the version of its MySQL or MariaDB
-	// stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
-	stalled time.Duration
+	Cards []api.Card // of the strategies, in the order of the catalogue
+	Idle  bool       // in a test, no fault is injected: then no run may have a verdict
+	MySQL string     // the version of its MySQL or MariaDB
+	// Stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
+	Stalled time.Duration
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
 	ownCost  int64 // the requests to the backends of one reading of their counters
@@ -56,14 +61,14 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 		Rig:  r,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * time.Minute},
 
-		stalled: Lease / 10,
+		Stalled: Lease / 10,
 	}
 	bed.products.Store(1000)
 	var err error
-	if bed.mysql, err = backend.MySQLVersion(ctx, r.Addresses().MySQL); err != nil {
+	if bed.MySQL, err = backend.MySQLVersion(ctx, r.Addresses().MySQL); err != nil {
 		return nil, err
 	}
-	if err := bed.replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &bed.cards); err != nil {
+	if err := bed.Replica(0).Call(ctx, http.MethodGet, "/strategies", nil, &bed.Cards); err != nil {
 		return nil, err
 	}
 	bed.rec = record(bed.http, r.Addresses().Replicas, r.Addresses().Token)
@@ -74,6 +79,23 @@ func Open(ctx context.Context, r *rig.Rig) (*Testbed, error) {
 	return bed, nil
 }
 
+// Events returns the recorded steps of a strategy.
+func (bed *Testbed) Events(s Subject) []history.Event { return bed.rec.eventsOf(s.Key()) }
+
+// LostEvents returns the least number of steps that are missing in the recording.
+func (bed *Testbed) LostEvents() int { return bed.rec.lostEvents() }
+
+// Forget deletes the recorded steps, to free memory after they are judged.
+func (bed *Testbed) Forget() { bed.rec.forget() }
+
+// AwaitConnected waits until the steps of all replicas are recorded.
+func (bed *Testbed) AwaitConnected(ctx context.Context) error { return bed.rec.awaitConnected(ctx) }
+
+// Recording returns what was recorded of a strategy, with the answers to these requests.
+func (bed *Testbed) Recording(s Subject, pieces int, ops []history.Op) history.Recording {
+	return Leased(s.Card, history.Recording{Start: bed.rec.start, Stock: pieces, Ops: ops, Events: bed.Events(s)})
+}
+
 // Close ends the recording. The lab continues to run.
 func (bed *Testbed) Close() {
 	bed.rec.close()
@@ -81,21 +103,21 @@ func (bed *Testbed) Close() {
 }
 
 // replica returns the nth replica, from 0.
-func (bed *Testbed) replica(n int) api.Client {
+func (bed *Testbed) Replica(n int) api.Client {
 	addresses := bed.Rig.Addresses()
 	return api.Client{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
 }
 
-func name(n int) string { return "replica-" + strconv.Itoa(n+1) }
+func ReplicaName(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
-func (bed *Testbed) since() time.Duration { return time.Since(bed.rec.start) }
+func (bed *Testbed) Since() time.Duration { return time.Since(bed.rec.start) }
 
-func (bed *Testbed) addProduct(ctx context.Context, through, pieces int) (product int64, err error) {
+func (bed *Testbed) AddProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
-	return product, bed.replica(through).SetStock(ctx, product, pieces)
+	return product, bed.Replica(through).SetStock(ctx, product, pieces)
 }
 
-func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
+func (bed *Testbed) Buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
 	all := url.Values{}
 	maps.Copy(all, params)
 	if s.Fenced {
@@ -107,30 +129,30 @@ func (bed *Testbed) buy(ctx context.Context, through int, s Subject, params url.
 	if patience, err := time.ParseDuration(params.Get("wait")); err == nil && patience > 0 { // its last try may come later
 		all.Set("wait", min(patience+time.Duration(s.Card.PollMS)*time.Millisecond, time.Minute).String())
 	}
-	op := load.Buy(ctx, bed.replica(through), s.Card.ID, s.product, all, bed.rec.start)
+	op := load.Buy(ctx, bed.Replica(through), s.Card.ID, s.Product, all, bed.rec.start)
 	if op.Replica == "" {
-		op.Replica = name(through)
+		op.Replica = ReplicaName(through)
 	}
 	return op
 }
 
 // stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
-func (bed *Testbed) stop(ctx context.Context, on int, s Subject, step api.Step) error {
-	return bed.stopFirst(ctx, 1, on, s, step)
+func (bed *Testbed) Stop(ctx context.Context, on int, s Subject, step api.Step) error {
+	return bed.StopFirst(ctx, 1, on, s, step)
 }
 
 // stopFirst stops the first requests of a replica at a step.
-func (bed *Testbed) stopFirst(ctx context.Context, requests, on int, s Subject, step api.Step) error {
-	f := api.Failpoint{Strategy: s.Card.ID, Product: s.product, Step: step, Times: requests}
+func (bed *Testbed) StopFirst(ctx context.Context, requests, on int, s Subject, step api.Step) error {
+	f := api.Failpoint{Strategy: s.Card.ID, Product: s.Product, Step: step, Times: requests}
 	if step == chaos.EveryStep { // no request takes more than 10,000 steps
 		f.Step, f.Times, f.Commands = "", 10_000, true
 	}
-	return bed.replica(on).Arm(ctx, f)
+	return bed.Replica(on).Arm(ctx, f)
 }
 
 // stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.
-func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, error) {
-	all, err := bed.replica(on).Paused(ctx)
+func (bed *Testbed) Stopped(ctx context.Context, on int) (map[string]string, error) {
+	all, err := bed.Replica(on).Paused(ctx)
 	owners := map[string]string{}
 	for _, s := range all {
 		owners[s.Key] = s.Owner
@@ -139,7 +161,7 @@ func (bed *Testbed) stopped(ctx context.Context, on int) (map[string]string, err
 }
 
 // heal restores links, servers and requests at failpoints, also after a failed experiment.
-func (bed *Testbed) heal(ctx context.Context) error {
+func (bed *Testbed) Heal(ctx context.Context) error {
 	var errs []error
 	for _, link := range bed.Rig.Links() {
 		errs = append(errs, link.Restore())
@@ -150,8 +172,8 @@ func (bed *Testbed) heal(ctx context.Context) error {
 		}
 	}
 	for i := range bed.Rig.Addresses().Replicas {
-		ready := eventually(ctx, name(i)+" is ready", func() bool { return bed.replica(i).Ready(ctx) == nil })
-		errs = append(errs, ready, bed.replica(i).ResumeAll(ctx))
+		ready := Eventually(ctx, ReplicaName(i)+" is ready", func() bool { return bed.Replica(i).Ready(ctx) == nil })
+		errs = append(errs, ready, bed.Replica(i).ResumeAll(ctx))
 	}
 	return errors.Join(append(errs, bed.rec.awaitConnected(ctx))...)
 }
@@ -173,7 +195,7 @@ func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 // maxWait limits the wait for a condition. It is far more than a slow machine needs.
 const maxWait = 60 * time.Second
 
-func eventually(ctx context.Context, what string, so func() bool) error {
+func Eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for !so() {
@@ -184,10 +206,10 @@ func eventually(ctx context.Context, what string, so func() bool) error {
 	return nil
 }
 
-func within(ctx context.Context, limit time.Duration, what string, so func() bool) error {
+func Within(ctx context.Context, limit time.Duration, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return eventually(ctx, what, so)
+	return Eventually(ctx, what, so)
 }
 
 func sleep(ctx context.Context, d time.Duration) error { return load.Sleep(ctx, d) }

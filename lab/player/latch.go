@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -18,14 +18,14 @@ const latchOwner = "the latch"
 // count lets a client count the latch down.
 func (r *run) count(ctx context.Context, b *buyer) error {
 	h := &byHand{Move: chaos.Move{Do: chaos.Counts}, on: b.on, act: check.LockOp{Act: check.Leave, Owner: latchOwner, Permits: 1}}
-	return r.ask(ctx, b, h, r.subject.primitive.free, url.Values{})
+	return r.ask(ctx, b, h, r.subject.Primitive.free, url.Values{})
 }
 
 // openLatch counts the latch down until it opens, and all requests that await it go on. A request that was delayed sets the
 // latch again. If a request still waits, and the latch is open, it was not woken.
 func (r *run) openLatch(ctx context.Context) (history.Outcome, error) {
 	waited, began := false, time.Now()
-	for time.Since(began) < 4*grantBound {
+	for time.Since(began) < 4*GrantBound {
 		last := &buyer{on: 1}
 		if err := r.count(ctx, last); err != nil {
 			return history.Refused, err
@@ -38,7 +38,7 @@ func (r *run) openLatch(ctx context.Context) (history.Outcome, error) {
 			continue
 		}
 		waited = true
-		if r.awaitWoken(ctx, grantBound) == nil {
+		if r.awaitWoken(ctx, GrantBound) == nil {
 			return history.OK, nil
 		}
 	}
@@ -48,7 +48,7 @@ func (r *run) openLatch(ctx context.Context) (history.Outcome, error) {
 // awaitWoken waits until no request awaits the latch.
 func (r *run) awaitWoken(ctx context.Context, limit time.Duration) error {
 	waits := func(b *buyer) bool { return b.running() && b.hand.Do == chaos.Awaits }
-	return within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(r.clients[:], waits) })
+	return Within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(r.clients[:], waits) })
 }
 
 // latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
@@ -65,7 +65,7 @@ func (r *run) latchActs(rec history.Recording) (acts []check.LockOp, events []hi
 		}
 		if h.answer.Set {
 			set := check.LockOp{Act: check.Enter, Owner: latchOwner, Permits: 1, Call: act.Call, Return: act.Return}
-			acts = append(acts, slices.Repeat([]check.LockOp{set}, r.subject.primitive.latch)...)
+			acts = append(acts, slices.Repeat([]check.LockOp{set}, r.subject.Primitive.Latch)...)
 		}
 		acts = append(acts, act)
 		if act.Act == check.Enter {
@@ -95,6 +95,6 @@ func (r *run) openedEarly(rec history.Recording) bool {
 				counted++
 			}
 		}
-		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < r.subject.primitive.latch
+		return h.Do == chaos.Awaits && h.failed == nil && h.answer.Set && counted < r.subject.Primitive.Latch
 	})
 }

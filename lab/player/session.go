@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 
 // expire ends the session of a client's waiting request, and gives the client time to notice that. Leases in etcd are
 // revoked. A session of ZooKeeper has a password, so it is cut off until the server has expired it.
-func (p *player) expire(ctx context.Context, client int) error {
-	span := history.Span{What: "session expired", Who: name(p.on[client]), From: p.bed.since()}
+func (p *Player) expire(ctx context.Context, client int) error {
+	span := history.Span{What: "session expired", Who: ReplicaName(p.on[client]), From: p.bed.Since()}
 	s := &struck{missed: errors.New("the session of a waiter did not end")}
 	p.injected = append(p.injected, s)
-	if p.bed.idle {
+	if p.bed.Idle {
 		return nil
 	}
 	var own places // not every waiter has a place in a queue, so the time is limited
-	_ = within(ctx, Lease, "all waiters have a place", func() bool {
+	_ = Within(ctx, Lease, "all waiters have a place", func() bool {
 		now, err := p.bed.places(ctx)
 		own = now.without(p.places)
 		return err == nil && len(own) >= len(p.runs)
@@ -38,7 +38,7 @@ func (p *player) expire(ctx context.Context, client int) error {
 	}
 	var links []*rig.Link
 	if slices.Contains(p.services(), "zookeeper") {
-		links = p.bed.links(name(p.on[client]), "zookeeper")
+		links = p.bed.links(ReplicaName(p.on[client]), "zookeeper")
 	}
 	heal := fault.Heal(noHeal)
 	if cut, ok := allOf(cuts(links)); ok {
@@ -47,17 +47,17 @@ func (p *player) expire(ctx context.Context, client int) error {
 			return err
 		}
 	}
-	s.missed = within(ctx, 4*ZKSession, "the session of a waiter ends", func() bool {
+	s.missed = Within(ctx, 4*ZKSession, "the session of a waiter ends", func() bool {
 		now, err := p.bed.places(ctx)
 		return err == nil && len(own) > 0 && len(own.without(now)) == len(own)
 	})
 	s.landed = s.missed == nil
 	err := heal(context.WithoutCancel(ctx))
-	p.struckAt = p.bed.since()
-	_ = within(ctx, Lease, "all waiters have left", func() bool {
+	p.struckAt = p.bed.Since()
+	_ = Within(ctx, Lease, "all waiters have left", func() bool {
 		return !slices.ContainsFunc(p.runs, func(r *run) bool { return r.clients[client].running() })
 	})
-	span.To = p.bed.since()
+	span.To = p.bed.Since()
 	p.spans = append(p.spans, span)
 	return errors.Join(err, ctx.Err())
 }

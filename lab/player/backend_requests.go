@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"context"
@@ -6,13 +6,16 @@ import (
 	"oversell/lab/backend"
 )
 
-// measureOwnCost measures the requests of one reading of the counters, while no other load runs.
-func (bed *Testbed) measureOwnCost(ctx context.Context) error {
-	first, err := bed.countRequests(ctx)
+// OwnCost returns the requests of one reading of the counters. It measures them at its first call, when no other load may run.
+func (bed *Testbed) OwnCost(ctx context.Context) (int64, error) {
+	if bed.ownCost > 0 {
+		return bed.ownCost, nil
+	}
+	first, err := bed.CountRequests(ctx)
 	for range 5 {
 		var next int64
-		if next, err = bed.countRequests(ctx); err != nil {
-			return err
+		if next, err = bed.CountRequests(ctx); err != nil {
+			return 0, err
 		}
 		// A heartbeat may increase a difference, so the smallest difference is the right one.
 		if cost := next - first; bed.ownCost == 0 || cost < bed.ownCost {
@@ -20,12 +23,12 @@ func (bed *Testbed) measureOwnCost(ctx context.Context) error {
 		}
 		first = next
 	}
-	return err
+	return bed.ownCost, err
 }
 
-// countRequests returns the requests to the backends so far. Of the difference between two readings, ownCost are those
+// CountRequests returns the requests to the backends so far. Of the difference between two readings, OwnCost are those
 // of a reading.
-func (bed *Testbed) countRequests(ctx context.Context) (sum int64, err error) {
+func (bed *Testbed) CountRequests(ctx context.Context) (sum int64, err error) {
 	at := bed.Rig.Addresses()
 	for _, kind := range []struct {
 		count   func(context.Context, string) (int64, error)

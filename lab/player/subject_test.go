@@ -1,4 +1,4 @@
-package experiment
+package player
 
 import (
 	"testing"
@@ -7,27 +7,6 @@ import (
 	"oversell/api"
 	"oversell/lab/history"
 )
-
-func TestStepFor(t *testing.T) {
-	plain, blind := api.Card{}, api.Card{CriticalStep: api.Writing}
-	blind.Breaks = []api.Break{{Hazard: api.Crash, At: "reserved"}}
-	for _, test := range []struct {
-		card            api.Card
-		hazard          api.Hazard
-		otherwise, want api.Step
-	}{
-		{plain, "race", "read", "read"},
-		{plain, "pause", "writing", "writing"},
-		{blind, "race", "read", "writing"},
-		{blind, "nesting", "asked", "asked"},
-		{blind, "crash", "granted", "reserved"}, // the card names a more specific step for this hazard
-		{blind, "overrun", "granted", "writing"},
-	} {
-		if got := test.card.StepFor(test.hazard, test.otherwise); got != test.want {
-			t.Errorf("%s at %s on a card with the critical step %q: %s, want %s", test.hazard, test.otherwise, test.card.CriticalStep, got, test.want)
-		}
-	}
-}
 
 func TestLeased(t *testing.T) {
 	for _, test := range []struct {
