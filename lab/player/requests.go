@@ -142,8 +142,8 @@ func (r *run) settle(ctx context.Context, b *buyer) error {
 	return nil
 }
 
-// limit returns for how long a request may take no step until it is taken for one that waits. Alone, and without a fault, it
-// cannot wait for anything.
+// limit returns for how long a request may take no step until it is taken for one that waits. Alone, or when the others
+// have released their locks, and without a fault, it cannot wait for anything.
 func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	if i := r.index(chaos.Holds, b.client); i >= 0 && len(r.runs) == 1 && r.Nth > 0 && r.lasting[i].fault.Landed(ctx) != nil {
 		return Lease/3 + time.Duration(r.subject.Card.PollMS)*time.Millisecond // it may still send the command that is to be held back
@@ -156,7 +156,9 @@ func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	if b.owner == "" && r.linksFree(b.client) { // it has not even asked
 		return patience
 	}
-	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool { return other != b && (other.running() || other.stopped != "") })
+	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool {
+		return other != b && other.stopped != api.Released && (other.running() || other.stopped != "")
+	})
 	if others || b.works || len(r.injected) > 0 {
 		return settled
 	}

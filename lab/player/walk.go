@@ -11,23 +11,11 @@ import (
 	"oversell/lab/rig"
 )
 
-// State is the state of a client in a Walk.
-type State int
-
-// The states of a client.
-const (
-	Idle    State = iota // has sent no request yet
-	Stopped              // is stopped at a step, until it resumes
-	Waiting              // neither stopped nor ended: waits for the lock
-	Ended                // has its answer
-)
-
-// Sale is the request of a client in a Walk.
+// Sale is the request of a client in a Walk: it is stopped, has ended, or does neither.
 type Sale struct {
-	State  State
-	Paused api.Paused // where it is stopped
-	Sent   []string   // the commands since its last step, if it is not stopped
-	Op     history.Op // its answer
+	Paused *api.Paused
+	Op     *history.Op
+	Sent   []string // the commands since its last step, if it is not stopped
 }
 
 // Walk carries out a plan that nobody knows in advance: one move after the other, on one strategy. The clients A and B have a
@@ -65,18 +53,14 @@ func (w *Walk) Do(ctx context.Context, m chaos.Move) error { return w.Play(ctx, 
 // Settle gives the request of a client the time to stop or to end.
 func (w *Walk) Settle(ctx context.Context, client int) error { return w.settle(ctx, w.clients[client]) }
 
-// Look returns what A or B does now.
+// Look returns what A or B does, which has begun.
 func (w *Walk) Look(ctx context.Context, client int) (s Sale, err error) {
 	b := w.clients[client]
-	if b.ended == nil {
-		return s, nil
-	}
-	s.State = Waiting
 	if w.gone[b.on] { // it would not answer
 		return s, nil
 	}
 	if !b.running() { // before the failpoints are read, so that these have all commands of a request that has ended
-		s.State, s.Op = Ended, b.op
+		s.Op = &b.op
 	}
 	f, err := w.bed.Replica(b.on).Failpoints(ctx)
 	for _, sender := range f.Senders {
@@ -87,8 +71,7 @@ func (w *Walk) Look(ctx context.Context, client int) (s Sale, err error) {
 	b.stopped = "" // a replica resumes a request after half an hour
 	for _, at := range f.Paused {
 		if at.Key == w.subject.Key() {
-			b.owner, b.stopped = at.Owner, at.Step
-			s = Sale{State: Stopped, Paused: at}
+			b.owner, b.stopped, s.Paused = at.Owner, at.Step, &at
 		}
 	}
 	return s, err

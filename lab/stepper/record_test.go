@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 )
@@ -199,7 +198,7 @@ func TestNext(t *testing.T) {
 		{Waiting, Waiting, A},
 		{Ended, Waiting, B},
 	} {
-		round := Round{clients: [2]*clientState{{Sale: player.Sale{State: c.a}}, {Sale: player.Sale{State: c.b}}}}
+		round := Round{clients: [2]*clientState{{state: c.a}, {state: c.b}}}
 		if got := round.next(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}

@@ -1,16 +1,46 @@
+// Package stepper leads two clients through one strategy, step by step. Both buy one piece of the
+// same product, each on a replica of its own, and both stop at every step of the strategy. The user
+// chooses which client continues, and so can cause a lost update by hand. A [Graph] has every order of
+// the steps, and [Lab.Solve] plays one that loses an update. The replicas and servers are real, so a
+// client may have to wait for the lock.
 package stepper
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/check"
 	"oversell/lab/history"
 	"oversell/lab/player"
+	"oversell/lab/rig"
 )
+
+// Pieces is the stock at the start of a round.
+const Pieces = 10
+
+// Lab is a running lab with the strategy that the clients use.
+type Lab struct {
+	Strategy string
+	// Lease is the lease of each request, a minute at most. 0 means the default lease of the replica.
+	// Set Lease only for strategies that let a request choose its lease.
+	Lease time.Duration
+
+	bed *player.Testbed
+	// rankFences numbers the fences of a round from 1, because etcd's fences rise over all rounds.
+	rankFences bool
+}
+
+// Open returns a Lab that uses the first two replicas of a lab for the clients A and B.
+func Open(on *rig.Rig, strategy string) (*Lab, error) {
+	if len(on.Addresses().Replicas) < 2 {
+		return nil, errors.New("stepper: two clients need two replicas")
+	}
+	return &Lab{Strategy: strategy, bed: player.Unrecorded(on)}, nil
+}
 
 // Client is one of the two clients.
 type Client int
@@ -27,14 +57,14 @@ func (c Client) String() string { return "AB"[c : c+1] }
 func (c Client) other() Client { return 1 - c }
 
 // State is the state of a client.
-type State = player.State
+type State int
 
 // The states of a client.
 const (
-	Idle    = player.Idle
-	Stopped = player.Stopped
-	Waiting = player.Waiting
-	Ended   = player.Ended
+	Idle    State = iota // has sent no request yet
+	Stopped              // is stopped at a step, until Go
+	Waiting              // neither stopped nor ended: waits for the lock
+	Ended                // has its answer
 )
 
 // Entry is one observation of a client: it has reached a step, waits, or has its answer.
@@ -61,10 +91,12 @@ func (e Entry) State() State {
 }
 
 type clientState struct {
-	player.Sale
-	read  int
-	waits bool     // the log has its wait since its last step
-	sent  []string // the commands that the log has since that step
+	state  State
+	paused api.Paused // its last step
+	read   int
+	waits  bool     // the log has its wait since that step
+	sent   []string // the commands that the log has since that step
+	op     history.Op
 }
 
 // Round is one purchase by A and one by B, from a stock of ten. Close ends it.
@@ -95,7 +127,7 @@ func (l *Lab) Begin(ctx context.Context) (*Round, error) {
 func (r *Round) Close() error { return r.walk.Close() }
 
 // State returns the state of the client at the last observation.
-func (r *Round) State(client Client) State { return r.clients[client].State }
+func (r *Round) State(client Client) State { return r.clients[client].state }
 
 func (r *Round) free(client Client) bool {
 	return r.State(client) == Idle || r.State(client) == Stopped
@@ -105,73 +137,72 @@ func (r *Round) free(client Client) bool {
 // waiting client continues by itself as soon as it can, and Look observes it.
 func (r *Round) Go(ctx context.Context, client Client) (err error) {
 	c, other := r.clients[client], client.other()
-	switch c.State {
+	move := chaos.Move{Do: chaos.Resumes, Client: int(client)}
+	switch c.state {
 	case Idle: // it waits for the lock for as long as the service allows
-		r.moves++
-		err = r.walk.Do(ctx, chaos.Move{Do: chaos.Sells, Client: int(client), At: chaos.EveryStep, For: chaos.Amount{N: 60}})
+		move.Do, move.At, move.For = chaos.Sells, chaos.EveryStep, chaos.Amount{N: 60}
+		fallthrough
 	case Stopped:
 		r.moves++
-		err = r.walk.Do(ctx, chaos.Move{Do: chaos.Resumes, Client: int(client)})
+		err = r.walk.Do(ctx, move)
 	case Waiting:
 		err = r.walk.Settle(ctx, int(client))
 	case Ended:
 		return nil
 	}
 	if err == nil {
-		err = r.settled(ctx, client)
+		err = r.look(ctx, client, true)
 	}
-	if err != nil || r.State(other) != Waiting {
-		return err
+	if err == nil && r.State(other) == Waiting && (c.state == Ended || frees(c.paused.Step)) {
+		err = r.walk.Settle(ctx, int(other))
 	}
-	if c.State == Ended || frees(c.Paused.Step) {
-		if err := r.walk.Settle(ctx, int(other)); err != nil {
-			return err
-		}
+	if err == nil && r.State(other) == Waiting {
+		err = r.look(ctx, other, true)
 	}
-	return r.settled(ctx, other)
+	return err
 }
 
-// settled observes a client that has had the time for its next step.
-func (r *Round) settled(ctx context.Context, client Client) error {
+// Look appends changes of the clients' states to the Log. news is true if there was a change.
+func (r *Round) Look(ctx context.Context) (news bool, err error) {
+	before := len(r.Log)
+	for client := A; client <= B && err == nil; client++ {
+		if r.State(client) == Stopped || r.State(client) == Waiting {
+			err = r.look(ctx, client, false)
+		}
+	}
+	return len(r.Log) > before, err
+}
+
+// look observes a client. If it has had the time for its next step, it may be one that waits.
+func (r *Round) look(ctx context.Context, client Client, settled bool) error {
 	c := r.clients[client]
-	if err := r.look(ctx, client); err != nil || c.State != Waiting || c.waits {
+	now, err := r.walk.Look(ctx, int(client))
+	switch {
+	case err != nil:
 		return err
+	case now.Op != nil:
+		c.state, c.op = Ended, *now.Op
+		return r.log(ctx, client, "", answer(c.op), now.Sent)
+	case now.Paused != nil && now.Paused.Since.Equal(c.paused.Since):
+		return nil
+	case now.Paused != nil:
+		c.state, c.paused, c.waits = Stopped, *now.Paused, false
+		return r.arrived(ctx, client, c.paused)
+	}
+	c.state = Waiting // also if a replica has resumed it after half an hour
+	if !settled || c.waits {
+		return nil
 	}
 	c.waits = true
 	why := waits()
 	if !Blocks(Of(r.Log, client.other())) {
 		why = retries()
 	}
-	return r.log(ctx, client, "", why, c.Sent)
-}
-
-// Look appends changes of the clients' states to the Log. news is true if there was a change.
-func (r *Round) Look(ctx context.Context) (news bool, err error) {
-	before := len(r.Log)
-	err = errors.Join(r.look(ctx, A), r.look(ctx, B))
-	return len(r.Log) > before, err
-}
-
-func (r *Round) look(ctx context.Context, client Client) error {
-	c := r.clients[client]
-	now, err := r.walk.Look(ctx, int(client))
-	if err != nil {
-		return err
-	}
-	was := c.Sale
-	c.Sale = now
-	switch {
-	case now.State == Stopped && !now.Paused.Since.Equal(was.Paused.Since):
-		return r.arrived(ctx, client, now.Paused)
-	case now.State == Ended && was.State != Ended:
-		return r.log(ctx, client, "", answer(now.Op), now.Sent)
-	}
-	return nil
+	return r.log(ctx, client, "", why, now.Sent)
 }
 
 func (r *Round) arrived(ctx context.Context, client Client, at api.Paused) (err error) {
 	c := r.clients[client]
-	c.waits = false
 	if at.Step == api.Read { // the client has just read, and the other client takes no step meanwhile
 		if c.read, err = r.walk.Stock(ctx); err != nil {
 			return err
@@ -217,7 +248,7 @@ func (r *Round) Over() bool { return r.State(A) == Ended && r.State(B) == Ended 
 
 // Stock compares the pieces sold with the pieces taken from the row. The round must be over.
 func (r *Round) Stock() check.Conservation {
-	return check.Stock([]history.Op{r.clients[A].Op, r.clients[B].Op}, Pieces, r.Row)
+	return check.Stock([]history.Op{r.clients[A].op, r.clients[B].op}, Pieces, r.Row)
 }
 
 // Node returns the state of the round, without moves.

@@ -6,7 +6,6 @@ import (
 
 	"oversell/api"
 	"oversell/lab/history"
-	"oversell/lab/player"
 	"oversell/view/terminal"
 )
 
@@ -15,7 +14,7 @@ func TestDraw(t *testing.T) {
 	sold := history.Op{Outcome: history.OK, Qty: 1, Remaining: 9, HasRemaining: true}
 	r := &Round{
 		lab: &Lab{Strategy: "redis"}, Row: 9,
-		clients: [2]*clientState{{Sale: player.Sale{State: Ended, Op: sold}}, {Sale: player.Sale{State: Stopped}}},
+		clients: [2]*clientState{{state: Ended, op: sold}, {state: Stopped}},
 		Log: []Entry{
 			{Client: A, Step: "granted", Text: api.Text{EN: "has the lock, fence 1"}, Row: 10, Commands: []string{"EVALSHA acquire.lua 2 redis:stock:1 redis:fence:stock:1 replica-1-1 60000"}},
 			{Client: B, Step: "asked", Text: api.Text{EN: "wants the lock"}, Row: 10},
@@ -41,7 +40,7 @@ func TestDraw(t *testing.T) {
 	if got := drawn(t, r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	r.clients[B].Sale = player.Sale{State: Ended, Op: sold}
+	r.clients[B].state, r.clients[B].op = Ended, sold
 	if got := drawn(t, r); !strings.HasSuffix(got, "\n  stock in the database: 9\n  ✗ 2 sold, 9 left of 10: an update was lost.\n") {
 		t.Errorf("at the end:\n%s", got)
 	}
@@ -71,7 +70,7 @@ func TestSentence(t *testing.T) {
 		{refused, refused, 9, "0 sold, 9 left of 10: the stock fell by more than was sold."},
 		{sold, unknown, 9, "1 sold, 9 left of 10: inconclusive, because an answer is missing."},
 	} {
-		r := &Round{Row: c.row, clients: [2]*clientState{{Sale: player.Sale{State: Ended, Op: c.a}}, {Sale: player.Sale{State: Ended, Op: c.b}}}}
+		r := &Round{Row: c.row, clients: [2]*clientState{{state: Ended, op: c.a}, {state: Ended, op: c.b}}}
 		if got := r.Node().End.Text; got.EN != c.want || got.ZH == "" {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
