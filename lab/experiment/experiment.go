@@ -39,6 +39,8 @@ type Experiment struct {
 	// lease is that of the locks in Lab. 0 means player.Lease.
 	lease time.Duration
 
+	// Unseen means that a timeline does not show the cause of its verdict: it has no commands, and not so many requests.
+	Unseen bool
 	// silences means that the fault may keep the lock's program from answering.
 	silences bool
 	// rule is that of this hazard alone; it may be nil.

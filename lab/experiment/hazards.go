@@ -477,7 +477,7 @@ func clientClocks() Experiment {
 // crashBetween kills the holder's process before each command of its acquisition but the first.
 func crashBetween() Experiment {
 	return Experiment{
-		Hazard: "crash-between", Group: holderFails, Applies: claimedOrOnTrial("crash-between", api.LockServices()...),
+		Hazard: "crash-between", Group: holderFails, Unseen: true, Applies: claimedOrOnTrial("crash-between", api.LockServices()...),
 		Plans: []string{"for each n from 2, A sells at asked, A holds n, A resumes at granted, A dies, B sells, B ends"},
 		Title: api.Text{EN: "the process is killed between two commands of an acquisition", ZH: "进程在加锁的两条命令之间被杀死"},
 		Shows: api.Text{EN: "a key that was created without its expiry is never deleted", ZH: "键已创建而没有过期时间，永远不会删除"},
@@ -519,7 +519,7 @@ func lateAcquire() Experiment {
 // DEL, has compared too early, and frees the contender's lock.
 func lateRelease() Experiment {
 	return Experiment{
-		Hazard: "late-release", Group: holderFails, Applies: claimedOrOnTrial("late-release", api.LockServices()...),
+		Hazard: "late-release", Group: holderFails, Unseen: true, Applies: claimedOrOnTrial("late-release", api.LockServices()...),
 		Plans: []string{"for each n, A sells at written, A renews, A holds n, A resumes, B sells at read, B stops, A delivers, A ends, C sells for 0.5 s, C ends, B resumes"},
 		Title: api.Text{
 			EN: "a command of the release arrives late, when another request holds the lock",
@@ -557,7 +557,7 @@ func lostReply() Experiment {
 // the lock must not renew it any more, and must not leave it without an end.
 func releaseReply() Experiment {
 	return Experiment{
-		Hazard: "release-reply", Group: linkFails, Applies: claimedOrOnTrial("release-reply", api.LockServices()...),
+		Hazard: "release-reply", Group: linkFails, Unseen: true, Applies: claimedOrOnTrial("release-reply", api.LockServices()...),
 		Plans: []string{"for each n, A sells at written, A renews, A loses n, A resumes, A ends, B sells, B ends"},
 		Title: api.Text{EN: "the answer to a command of the release is lost", ZH: "释放锁的一条命令已执行，应答却丢失"},
 		Shows: api.Text{EN: "a lock that nobody holds is renewed for ever, or never expires", ZH: "没有人持有的锁被一直续期，或者永不过期"},

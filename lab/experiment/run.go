@@ -84,7 +84,14 @@ func (p Plan) choose(cards []api.Card) (chosen []Experiment, err error) {
 	if len(p.Hazards) > 0 {
 		text = "hazard " + api.JoinHazards(p.Hazards, ", ") + " does not apply to "
 	}
-	text += "strategy " + strings.Join(p.Strategies, ", ")
+	switch {
+	case len(p.Strategies) > 0:
+		text += "strategy " + strings.Join(p.Strategies, ", ")
+	case p.Fenced:
+		text += "any strategy"
+	default:
+		text += "any of our strategies, only to a lock on trial: see oversell judge"
+	}
 	if p.Fenced {
 		text += " with --fenced, which needs a strategy with a fencing token"
 	}

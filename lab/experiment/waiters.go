@@ -40,7 +40,7 @@ func polling() Experiment {
 		return least, err
 	}
 	return Experiment{
-		Hazard: "polling", Group: costly, Applies: func(c api.Card) bool { return lockers(c) && counted(c) },
+		Hazard: "polling", Group: costly, Unseen: true, Applies: func(c api.Card) bool { return lockers(c) && counted(c) },
 		Title:   api.Text{EN: "60 wait while nothing happens", ZH: "60 个等待者，锁没有变化"},
 		Shows:   api.Text{EN: "requests to the backend that are not needed", ZH: "等待者向后端发送多少请求"},
 		perform: measureEach(api.Text{EN: "in a second without any change", ZH: "在没有变化的一秒内"}, pollSamples, perSecond),
@@ -63,7 +63,7 @@ func herd() Experiment {
 	}
 	onTrial := claimedOrOnTrial("herd", "redis", "zookeeper", "etcd", "mysql")
 	return Experiment{
-		Hazard: "herd", Group: costly,
+		Hazard: "herd", Group: costly, Unseen: true,
 		Title: api.Text{EN: "one release before 60 waiters", ZH: "60 个等待者时释放一次锁（惊群）"},
 		Shows: api.Text{EN: "every waiter wakes up, and all but one in vain (thundering herd)", ZH: "所有等待者都被唤醒，只有一个能拿到锁"},
 		// Without a notice of its end, a lease ends during the measurement.

@@ -63,8 +63,7 @@ func invariant(name string) api.Text {
 
 // Cause explains a run. A timeline shows the cause of a lost update, or what prevented it.
 func Cause(r experiment.Result, lang string) string {
-	switch r.Hazard {
-	case "polling", "herd", "late-release", "crash-between", "release-reply": // the timeline shows neither requests nor commands
+	if e, _ := experiment.Of(r.Hazard); e.Unseen {
 		return r.Why.In(lang)
 	}
 	line := ladder.OfRecording(r.Recording).In(lang)
