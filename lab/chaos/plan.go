@@ -80,6 +80,9 @@ func Written() []Verb {
 	return []Verb{LosesPower, Boots, Refused, LosesRenewal, LosesSession, RunsAhead, Lags, RowLags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}
 }
 
+// Prepares reports whether a move only sets the scene for the faults that follow.
+func (v Verb) Prepares() bool { return slices.Contains([]Verb{Boots, Renews, Lags, RowLags}, v) }
+
 // OnServer reports whether a fault strikes a server of the lock, and not one client.
 func (v Verb) OnServer() bool {
 	return slices.Contains([]Verb{Deletes, Crashes, Restarts, Stalls, Jumps, FailsOver, Lags, RowLags, QuorumDies, SlotMoves, MinorityDies, MajorityDies, ClocksJump}, v)

@@ -19,7 +19,7 @@ const (
 	Roles
 )
 
-// played is what was recorded of one strategy in a plan that was carried out. The judge reads nothing else.
+// Played is what was recorded of one strategy in a plan that was carried out. The judge reads nothing else.
 type Played struct {
 	Subject
 	Moves, Skipped chaos.Plan // those that were possible, and the others
@@ -115,9 +115,7 @@ func (p *Player) onCommand() (c Command) {
 
 // missed returns an error if the plan has faults, and none has had its effect.
 func (p *Player) missed(plan chaos.Plan) (err error) {
-	if !slices.ContainsFunc(plan, func(m chaos.Move) bool {
-		return m.Do.IsFault() && m.Do != chaos.Boots && m.Do != chaos.Renews && m.Do != chaos.Lags && m.Do != chaos.RowLags
-	}) {
+	if !slices.ContainsFunc(plan, func(m chaos.Move) bool { return m.Do.IsFault() && !m.Do.Prepares() }) {
 		return nil
 	}
 	for _, s := range p.injected {

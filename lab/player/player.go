@@ -16,7 +16,7 @@ import (
 	"oversell/lab/rig"
 )
 
-// player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
+// Player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
 // the requests of each strategy go at their own pace.
 type Player struct {
 	bed      *Testbed
