@@ -133,7 +133,7 @@ func salesUnderFaults(bed *player.Testbed, t *testing.T, draw *rand.Rand, round 
 		}
 	}
 	for open.Err() == nil {
-		if err := randomFault(bed, open, draw, faults); err != nil {
+		if err := randomFault(open, bed, draw, faults); err != nil {
 			t.Error(err)
 			break
 		}
@@ -168,7 +168,7 @@ func withstands(c api.Card) bool {
 }
 
 // randomFault injects a random fault into a random server, and heals it.
-func randomFault(bed *player.Testbed, ctx context.Context, draw *rand.Rand, faults map[string]int) error {
+func randomFault(ctx context.Context, bed *player.Testbed, draw *rand.Rand, faults map[string]int) error {
 	replicas, servers := bed.Rig.Addresses().Replicas, []string{"mysql"}
 	for _, s := range bed.Rig.Servers() {
 		if kind := rig.Kind(s.Name()); (kind == "redis" || kind == "zookeeper" || kind == "etcd") && !strings.HasSuffix(s.Name(), "replica") {

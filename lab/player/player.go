@@ -83,7 +83,7 @@ type look struct {
 	list  []api.Paused
 }
 
-// player returns a player for strategies that have their products. The nth client sends its requests to the replica on[n].
+// Player returns a player for strategies that have their products. The nth client sends its requests to the replica on[n].
 func (bed *Testbed) Player(on [chaos.Clients]int, subjects ...Subject) *Player {
 	p := &Player{bed: bed, on: on, gone: map[int]bool{}, behind: noHeal, coverage: chaos.Coverage{}}
 	for _, s := range subjects {
@@ -96,7 +96,7 @@ func (bed *Testbed) Player(on [chaos.Clients]int, subjects ...Subject) *Player {
 	return p
 }
 
-// play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
+// Play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
 // be shortened at any place.
 func (p *Player) Play(ctx context.Context, plan chaos.Plan) (err error) {
 	if plan.Has(chaos.Deletes) {
@@ -275,7 +275,7 @@ func (r *run) do(ctx context.Context, m chaos.Move) (done bool, err error) {
 	return done, err
 }
 
-// finish heals all faults, lets all requests go on, and waits for their answers.
+// Finish heals all faults, lets all requests go on, and waits for their answers.
 func (p *Player) Finish(ctx context.Context) (err error) {
 	for len(p.lasting) > 0 {
 		err = errors.Join(err, p.endFault(ctx, p.lasting[len(p.lasting)-1]))

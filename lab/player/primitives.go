@@ -65,7 +65,7 @@ func (s Subject) lockName() string {
 	return s.Key()
 }
 
-// begins returns what a client does first.
+// Begins returns what a client does first.
 func (s Subject) Begins() chaos.Verb {
 	switch {
 	case s.Primitive == nil:

@@ -21,6 +21,7 @@ type Subject struct {
 	Primitive *Primitive
 }
 
+// Key returns the key of the lock of the product.
 func (s Subject) Key() string { return api.Key(s.Product) }
 
 // Name returns the strategy's id, with " --fenced" for a fenced run.
@@ -70,7 +71,7 @@ func StepsOf(c api.Card) []api.Step {
 	return append(slices.Compact(steps), api.Granted, api.Read, api.Writing, api.Written)
 }
 
-// faultsFor returns the faults that can strike a strategy. A lock in one process has no servers.
+// FaultsFor returns the faults that can strike a strategy. A lock in one process has no servers.
 func (bed *Testbed) FaultsFor(c api.Card) []chaos.Verb {
 	if c.Scope == api.ScopeProcess || c.Scope == api.ScopeNone {
 		return []chaos.Verb{chaos.Freezes, chaos.Starves, chaos.Dies}

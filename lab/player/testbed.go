@@ -38,6 +38,7 @@ func Config(binary, token string) rig.Config {
 // GrantBound limits the time from a fault to the next grant: rest of the lease, detection, delays.
 const GrantBound = 3*Lease + 2*time.Second
 
+// Wait returns the parameter for the longest wait of a request.
 func Wait(d time.Duration) url.Values { return url.Values{"wait": {d.String()}} }
 
 // Testbed is a running lab, with a recorder of its steps.
@@ -102,21 +103,25 @@ func (bed *Testbed) Close() {
 	bed.http.CloseIdleConnections()
 }
 
-// replica returns the nth replica, from 0.
+// Replica returns the nth replica, from 0.
 func (bed *Testbed) Replica(n int) api.Client {
 	addresses := bed.Rig.Addresses()
 	return api.Client{Base: addresses.Replicas[n], Token: addresses.Token, HTTP: bed.http}
 }
 
+// ReplicaName returns the name of the nth replica, from 0.
 func ReplicaName(n int) string { return "replica-" + strconv.Itoa(n+1) }
 
+// Since returns the time since the start of the recording.
 func (bed *Testbed) Since() time.Duration { return time.Since(bed.rec.start) }
 
+// AddProduct adds a product with a stock of so many pieces, by a request to a replica.
 func (bed *Testbed) AddProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
 	return product, bed.Replica(through).SetStock(ctx, product, pieces)
 }
 
+// Buy sends a sale to a replica, and returns its answer.
 func (bed *Testbed) Buy(ctx context.Context, through int, s Subject, params url.Values) history.Op {
 	all := url.Values{}
 	maps.Copy(all, params)
@@ -136,12 +141,12 @@ func (bed *Testbed) Buy(ctx context.Context, through int, s Subject, params url.
 	return op
 }
 
-// stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
+// Stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
 func (bed *Testbed) Stop(ctx context.Context, on int, s Subject, step api.Step) error {
 	return bed.StopFirst(ctx, 1, on, s, step)
 }
 
-// stopFirst stops the first requests of a replica at a step.
+// StopFirst stops the first requests of a replica at a step.
 func (bed *Testbed) StopFirst(ctx context.Context, requests, on int, s Subject, step api.Step) error {
 	f := api.Failpoint{Strategy: s.Card.ID, Product: s.Product, Step: step, Times: requests}
 	if step == chaos.EveryStep { // no request takes more than 10,000 steps
@@ -150,7 +155,7 @@ func (bed *Testbed) StopFirst(ctx context.Context, requests, on int, s Subject, 
 	return bed.Replica(on).Arm(ctx, f)
 }
 
-// stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.
+// Stopped returns the owners (requests) that wait at failpoints of the replica, by lock key.
 func (bed *Testbed) Stopped(ctx context.Context, on int) (map[string]string, error) {
 	all, err := bed.Replica(on).Paused(ctx)
 	owners := map[string]string{}
@@ -160,7 +165,7 @@ func (bed *Testbed) Stopped(ctx context.Context, on int) (map[string]string, err
 	return owners, err
 }
 
-// heal restores links, servers and requests at failpoints, also after a failed experiment.
+// Heal restores links, servers and requests at failpoints, also after a failed experiment.
 func (bed *Testbed) Heal(ctx context.Context) error {
 	var errs []error
 	for _, link := range bed.Rig.Links() {
@@ -195,6 +200,7 @@ func (bed *Testbed) restart(ctx context.Context, servers ...string) error {
 // maxWait limits the wait for a condition. It is far more than a slow machine needs.
 const maxWait = 60 * time.Second
 
+// Eventually waits until a condition is true. After a minute, it returns an error that says what it waited for.
 func Eventually(ctx context.Context, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -206,6 +212,7 @@ func Eventually(ctx context.Context, what string, so func() bool) error {
 	return nil
 }
 
+// Within is Eventually with another limit.
 func Within(ctx context.Context, limit time.Duration, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

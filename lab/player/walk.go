@@ -83,7 +83,7 @@ func (w *Walk) Close() error {
 	defer cancel()
 	defer w.bed.http.CloseIdleConnections()
 	if len(w.injected) > 0 {
-		return w.Player.Finish(ctx)
+		return w.Finish(ctx)
 	}
 	err := errors.Join(w.bed.Replica(0).ResumeAll(ctx), w.bed.Replica(1).ResumeAll(ctx))
 	w.finish()
