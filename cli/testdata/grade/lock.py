@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""A lock in Redis for the tests of the grader and the judge: lock.py FEATURES [FLAW].
+"""A lock in Redis for the tests of the grader and the judge: lock.py FEATURES [FLAWS].
 
 The features are capabilities of docs/adapter.md, wake (a release wakes one waiter), majority (three
-of five Redis) and hashed (the name in Redis is a hash of the key). Without a flaw, the lock is right. A flaw is one mistake; the test lists all of them."""
+of five Redis) and hashed (the name in Redis is a hash of the key). Without a flaw, the lock is right. A flaw is one mistake; the tests list them."""
 import hashlib, json, os, socket, sys, threading, time, urllib.parse, uuid, zlib
 
 FEATURES = sys.argv[1].split(",")
-FLAW = sys.argv[2] if len(sys.argv) > 2 else ""
+FLAWS = set(sys.argv[2].split(",")) if len(sys.argv) > 2 else set()
 REENTRY, RENEWAL, NOTICE = "reentry" in FEATURES, "renewal" in FEATURES, "loss_notice" in FEATURES
 FAIR, FENCE, WAKE, MAJORITY = "fairness" in FEATURES, "fence" in FEATURES, "wake" in FEATURES, "majority" in FEATURES
 LEASE = int(os.environ.get("LEASE_MS", "10000"))
 NODES = os.environ.get("REDLOCK_URLS" if MAJORITY else "REDIS_URL", "redis://127.0.0.1:6379/0").split(",")
 QUORUM = len(NODES) // 2 + 1
-if FLAW == "two-of-five":
+if "two-of-five" in FLAWS:
     QUORUM = 2
-if FLAW == "first-node-only":
+if "first-node-only" in FLAWS:
     NODES, QUORUM = NODES[:1], 1
-PROCESS, SKEW = str(uuid.uuid4()), 3600 * (os.getpid() % 2) if FLAW == "client-clock" else 0
+PROCESS, SKEW = str(uuid.uuid4()), 3600 * (os.getpid() % 2) if "client-clock" in FLAWS else 0
 writing, locks, idle, local = threading.Lock(), {}, {node: [] for node in NODES}, {"fence": 0}
 
 # KEYS: lock, queue, fence, wake-up   ARGV: id, lease, re-entry, fair, fence
@@ -52,7 +52,7 @@ redis.call('zrem', KEYS[2], ARGV[1])
 redis.call('hdel', KEYS[2] .. ':seen', ARGV[1])
 if ARGV[5] == '1' then return 1 + redis.call('incr', KEYS[3]) end
 return 1
-""".replace("OPENS", "true" if FLAW == "dead-waiter-unlocks" else "false").replace("1500", "900000" if FLAW in ("keeps-the-dead", "keeps-the-cancelled") else "1500").replace("LIMIT", "2" if FLAW == "re-enters-once" else "1e9")
+""".replace("OPENS", "true" if "dead-waiter-unlocks" in FLAWS else "false").replace("1500", "900000" if FLAWS & {"keeps-the-dead", "keeps-the-cancelled"} else "1500").replace("LIMIT", "2" if "re-enters-once" in FLAWS else "1e9")
 RELEASE = """
 if redis.call('hget', KEYS[1], 'id') ~= ARGV[1] then return 0 end
 if redis.call('hincrby', KEYS[1], 'count', -1) > 0 then return 1 end
@@ -63,7 +63,7 @@ if WAKES > 0 then
   redis.call('pexpire', KEYS[4], 20000)
 end
 return 1
-""".replace("'count', -1", "'count', -9" if FLAW == "forgets-count" else "'count', -1").replace("WAKES", "0" if not WAKE or FLAW == "no-wake-up" else "100" if FLAW == "wakes-all" else "1")
+""".replace("'count', -1", "'count', -9" if "forgets-count" in FLAWS else "'count', -1").replace("WAKES", "0" if not WAKE or "no-wake-up" in FLAWS else "100" if "wakes-all" in FLAWS else "1")
 TIMED = """
 local deadline = redis.call('hget', KEYS[1], 'deadline')
 if deadline and tonumber(deadline) > tonumber(ARGV[2]) then return 0 end
@@ -73,7 +73,7 @@ RENEW = "if redis.call('hget', KEYS[1], 'id') == ARGV[1] then return redis.call(
 
 
 def named(key):
-    key = key.lower() if FLAW == "ignores-case" else key[:64] if FLAW == "cuts-names" else str(zlib.crc32(key.encode()) % 16384) if FLAW == "stripes" else key
+    key = key.lower() if "ignores-case" in FLAWS else key[:64] if "cuts-names" in FLAWS else str(zlib.crc32(key.encode()) % 16384) if "stripes" in FLAWS else key
     return hashlib.md5(key.encode()).hexdigest() if "hashed" in FEATURES else key
 
 
@@ -133,14 +133,14 @@ def redis(*command, node=None, using=None):
 class Lock:
     def __init__(self, r):
         self.id, self.owner, self.blocked = r["id"], r["owner"], []
-        key = "all" if FLAW == "one-key" else named(r["key"]) + (PROCESS if FLAW == "lock-per-process" else "")
+        key = "all" if "one-key" in FLAWS else named(r["key"]) + (PROCESS if "lock-per-process" in FLAWS else "")
         self.keys = ["lock:" + key, "queue:" + key, "fence:" + key, "wake:" + key]
-        self.token = PROCESS + ("" if FLAW == "anybody-re-enters" else r["owner"]) if REENTRY else str(uuid.uuid4())
-        if FLAW == "process-token":
+        self.token = PROCESS + ("" if "anybody-re-enters" in FLAWS else r["owner"]) if REENTRY else str(uuid.uuid4())
+        if "process-token" in FLAWS:
             self.token = PROCESS
         self.renewals = 0
-        self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and (FLAW == "ignores-no-renew" or not r.get("no_renew"))
-        if FLAW == "cuts-lease":
+        self.lease, self.renews = r.get("lease_ms") or LEASE, RENEWAL and ("ignores-no-renew" in FLAWS or not r.get("no_renew"))
+        if "cuts-lease" in FLAWS:
             self.lease = max(self.lease // 1000 * 1000, 1)
         self.until, self.lost, self.over, self.released = 0, "", threading.Event(), False
         self.fence, self.queued = 0, False
@@ -160,31 +160,31 @@ class Lock:
 
     def lasts(self, sent):  # the lease counts from the sending
         now = time.monotonic()
-        self.until = (now if FLAW == "lease-from-answer" else sent) + self.lease * 0.95 / 1000
+        self.until = (now if "lease-from-answer" in FLAWS else sent) + self.lease * 0.95 / 1000
 
     def try_once(self):
         sent = time.monotonic()
-        if FLAW in ("no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock", "client-time", "deletes-expired"):
+        if FLAWS & {"no-expiry", "setnx-expire", "set-always", "get-then-set", "client-clock", "client-time", "deletes-expired"}:
             won = self.try_wrong()
         else:
-            fair = int(FAIR and FLAW != "unfair")
-            if FLAW == "barging" and not self.queued and self.script(ACQUIRE, self.lease, 0, 0, 0):
+            fair = int(FAIR and "unfair" not in FLAWS)
+            if "barging" in FLAWS and not self.queued and self.script(ACQUIRE, self.lease, 0, 0, 0):
                 self.lasts(sent)
                 return True
-            won = self.on_all(lambda node: self.take(self.script(ACQUIRE, self.lease, int(REENTRY and FLAW != "waits-for-itself"), fair, int(FENCE), node=node))) >= QUORUM
+            won = self.on_all(lambda node: self.take(self.script(ACQUIRE, self.lease, int(REENTRY and "waits-for-itself" not in FLAWS), fair, int(FENCE), node=node))) >= QUORUM
         self.lasts(sent)
         if won and MAJORITY and time.monotonic() >= self.until:
             won = False
         if not won and MAJORITY:
             self.on_all(lambda node: self.script(RELEASE, node=node))
-        if won and FENCE and FLAW == "local-fence":
+        if won and FENCE and "local-fence" in FLAWS:
             local["fence"] += 1
             self.fence = local["fence"]
-        if won and FENCE and FLAW == "constant-fence":
+        if won and FENCE and "constant-fence" in FLAWS:
             self.fence = 7
-        if won and FENCE and FLAW == "fence-from-clock":
+        if won and FENCE and "fence-from-clock" in FLAWS:
             self.fence = int(time.time() * 1000)
-        if won and FLAW == "fence-expires":
+        if won and "fence-expires" in FLAWS:
             redis("EXPIRE", self.keys[2], 20)
         return won
 
@@ -195,18 +195,18 @@ class Lock:
 
     def try_wrong(self):
         lock = self.keys[0]
-        if FLAW == "set-always":
+        if "set-always" in FLAWS:
             return redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
-        if FLAW == "get-then-set":
+        if "get-then-set" in FLAWS:
             return not redis("EXISTS", lock) and redis("HSET", lock, "id", self.token, "count", 1) >= 0 and redis("PEXPIRE", lock, self.lease) == 1
-        if FLAW == "client-time":  # the same in one step, with a right clock on one machine
+        if "client-time" in FLAWS:  # the same in one step, with a right clock on one machine
             return redis("EVAL", TIMED, 1, lock, self.token, time.time(), time.time() + self.lease / 1000) == 1
-        if FLAW == "deletes-expired":  # who reads an old deadline deletes the lock, also one that is new by then
+        if "deletes-expired" in FLAWS:  # who reads an old deadline deletes the lock, also one that is new by then
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) < time.time():
                 redis("DEL", lock)
             return redis("HSETNX", lock, "deadline", time.time() + self.lease / 1000) == 1 and redis("HSET", lock, "id", self.token, "count", 1) >= 0
-        if FLAW == "client-clock":  # the deadline is compared with the clock of this machine
+        if "client-clock" in FLAWS:  # the deadline is compared with the clock of this machine
             deadline = redis("HGET", lock, "deadline")
             if deadline and float(deadline) > time.time() + SKEW:
                 return False
@@ -214,47 +214,47 @@ class Lock:
         if not redis("HSETNX", lock, "id", self.token):
             return False
         redis("HSET", lock, "count", 1)
-        return FLAW == "no-expiry" or redis("PEXPIRE", lock, self.lease) == 1
+        return "no-expiry" in FLAWS or redis("PEXPIRE", lock, self.lease) == 1
 
     def acquire(self, wait_ms):
-        if FLAW == "blocks-at-0":
+        if "blocks-at-0" in FLAWS:
             wait_ms = wait_ms or 60000
-        early = redis("INCR", self.keys[2]) if FLAW == "early-fence" else 0
-        end = time.monotonic() + (wait_ms / 2 if FLAW == "gives-up-early" else wait_ms) / 1000
+        early = redis("INCR", self.keys[2]) if "early-fence" in FLAWS else 0
+        end = time.monotonic() + (wait_ms / 2 if "gives-up-early" in FLAWS else wait_ms) / 1000
         won = self.try_once()
-        while not won and not (self.over.is_set() and FLAW != "ignores-cancel") and (time.monotonic() < end or FLAW == "waits-for-ever"):
+        while not won and not (self.over.is_set() and "ignores-cancel" not in FLAWS) and (time.monotonic() < end or "waits-for-ever" in FLAWS):
             if FAIR and not self.queued:
                 self.queued = True
                 say({"id": self.id, "answer": "queued"})
             self.pause(end)
             won = self.try_once()
         self.fence = early or self.fence
-        if won and self.over.is_set() and FLAW == "cancel-leaves-lock":
+        if won and self.over.is_set() and "cancel-leaves-lock" in FLAWS:
             return False
-        if not won and FAIR and FLAW != "keeps-the-cancelled":
+        if not won and FAIR and "keeps-the-cancelled" not in FLAWS:
             redis("ZREM", self.keys[1], self.token)
         if won and NOTICE:
             threading.Thread(target=self.watch, daemon=True).start()
-        elif won and self.renews and FLAW != "nobody-renews":
+        elif won and self.renews and "nobody-renews" not in FLAWS:
             threading.Thread(target=self.renew, daemon=True).start()
         return won
 
     def pause(self, end):
-        if not WAKE or FLAW == "polls":
+        if not WAKE or "polls" in FLAWS:
             self.over.wait(0.05 if FAIR else 0.02)
             return
         looked = time.monotonic()
         left = redis("PTTL", self.keys[0])
-        rest = min(end - time.monotonic(), 3600 if FLAW in ("waits-for-message", "forgets-message") else left / 1000 + 0.01 if left > 0 else 0)
-        if FLAW == "listens-late":
+        rest = min(end - time.monotonic(), 3600 if FLAWS & {"waits-for-message", "forgets-message"} else left / 1000 + 0.01 if left > 0 else 0)
+        if "listens-late" in FLAWS:
             time.sleep(0.02)
-        if FLAW == "listens-late" or FLAW == "forgets-message" and time.monotonic() > looked + 0.3:
+        if "listens-late" in FLAWS or "forgets-message" in FLAWS and time.monotonic() > looked + 0.3:
             redis("DEL", self.keys[3])  # a message from before it listened
         if rest > 0 and not self.over.is_set():
             try:
                 redis("BLPOP", self.keys[3], "%.3f" % rest, using=self.blocked)
             except OSError:
-                if FLAW in ("sleeps-through", "keeps-after-errors"):
+                if FLAWS & {"sleeps-through", "keeps-after-errors"}:
                     self.over.wait(max(0, end - time.monotonic()))
                     return
                 if not self.over.is_set():
@@ -273,36 +273,36 @@ class Lock:
     def renewed(self, compared=True):
         sent = time.monotonic()
         if compared:
-            held = self.on_all(lambda node: self.script(RENEW, self.lease, node=node)) >= (1 if FLAW == "renews-on-one" else QUORUM)
+            held = self.on_all(lambda node: self.script(RENEW, self.lease, node=node)) >= (1 if "renews-on-one" in FLAWS else QUORUM)
         else:
             held = redis("PEXPIRE", self.keys[0], self.lease) == 1
-        if held or FLAW == "loss-unnoticed":
+        if held or "loss-unnoticed" in FLAWS:
             self.lasts(sent)
-        return held or FLAW == "loss-unnoticed"
+        return held or "loss-unnoticed" in FLAWS
 
     def renew(self):  # without a notice of a loss
-        stale = FLAW == "renews-after-release"
+        stale = "renews-after-release" in FLAWS
         while not self.over.wait(0 if stale and self.over.is_set() else self.lease / 3000) or stale:
             if stale and self.over.is_set():
                 time.sleep(self.lease / 3000)
             self.renewals += 1
-            if FLAW == "stops-renewing" and self.renewals > 10:
+            if "stops-renewing" in FLAWS and self.renewals > 10:
                 return
             try:
-                if not self.renewed(not stale and FLAW != "renews-stolen") and not stale:
+                if not self.renewed(not stale and "renews-stolen" not in FLAWS) and not stale:
                     return
             except OSError:
                 time.sleep(0.1)
 
     def held(self):
-        if FLAW == "verify-always-held":
+        if "verify-always-held" in FLAWS:
             return True
-        if FLAW == "renews-foreign-lock":
+        if "renews-foreign-lock" in FLAWS:
             return self.renewed(False)
         return not self.lost and time.monotonic() < self.until
 
     def watch(self):
-        while (FLAW == "loss-unnoticed" or time.monotonic() < self.until) and not self.lost:
+        while ("loss-unnoticed" in FLAWS or time.monotonic() < self.until) and not self.lost:
             rest = self.until - time.monotonic()
             if self.over.wait(max(0, min(self.lease / 3000, rest) if self.renews else rest)):
                 return
@@ -311,13 +311,13 @@ class Lock:
                     self.lost = "the key has another value"
             except OSError:
                 time.sleep(0.1)
-            if FLAW == "lost-for-nothing":
+            if "lost-for-nothing" in FLAWS:
                 self.lost = "nothing"
-        if not self.over.is_set() and FLAW not in ("verify-always-held", "renews-foreign-lock"):
+        if not self.over.is_set() and not FLAWS & {"verify-always-held", "renews-foreign-lock"}:
             say({"id": self.id, "answer": "lost", "why": self.lost or "the lease has ended"})
 
     def release(self):
-        if FLAW in ("release-keeps-renewing", "keeps-after-errors"):
+        if FLAWS & {"release-keeps-renewing", "keeps-after-errors"}:
             done = redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
             if WAKE:
                 redis("RPUSH", self.keys[3], 1)
@@ -326,19 +326,19 @@ class Lock:
         self.over.set()
         if self.released:
             return False
-        if FLAW == "release-without-effect":
+        if "release-without-effect" in FLAWS:
             return True
-        if FLAW == "deletes-foreign-lock":
+        if "deletes-foreign-lock" in FLAWS:
             self.released = True
             return redis("DEL", self.keys[0]) == 1
-        if FLAW == "deletes-by-pattern":
+        if "deletes-by-pattern" in FLAWS:
             return self.script(RELEASE) == 1 and all(redis("DEL", key) for key in redis("KEYS", self.keys[0] + "?*"))
-        if FLAW == "get-then-del":
+        if "get-then-del" in FLAWS:
             self.released = True
             return redis("HGET", self.keys[0], "id") == self.token and redis("DEL", self.keys[0]) == 1
         done = self.on_all(lambda node: self.script(RELEASE, node=node)) >= QUORUM
         self.released = True
-        return done and not self.lost or FLAW in ("hides-loss-at-release", "says-released")
+        return done and not self.lost or FLAWS & {"hides-loss-at-release", "says-released"}
 
 
 def serve(r):
@@ -355,7 +355,7 @@ def serve(r):
             line = {"answer": "held" if lock.held() else "not_held"}
         else:
             for node in NODES:
-                redis("DEL", *(kind + named(r["key"]) for kind in ("lock:", "queue:", "wake:") + ("fence:",) * (FLAW == "clear-deletes-fence")), node=node)
+                redis("DEL", *(kind + named(r["key"]) for kind in ("lock:", "queue:", "wake:") + ("fence:",) * ("clear-deletes-fence" in FLAWS)), node=node)
             line = {"answer": "done"}
     except OSError as why:
         if r["do"] == "acquire":
