@@ -22,7 +22,7 @@ import (
 )
 
 type breakFlags struct {
-	plan     experiment.Plan
+	plan     experiment.Selection
 	all      bool
 	quiet    bool
 	store    string

@@ -166,13 +166,13 @@ func (b *breaks) resultMessages() []hub.Message {
 }
 
 // plan reads the form. No hazard in the form means all hazards, and no strategy all strategies.
-func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Plan, err error) {
+func (b *breaks) plan(ctx context.Context, req *http.Request) (p experiment.Selection, err error) {
 	if b.s.Binary == "" {
 		return p, reject(http.StatusConflict,
 			"This page cannot run experiments: they kill and freeze servers. Start a lab with oversell lab, on a machine where the servers are installed.",
 			"本页不能做破坏实验：实验会杀死和冻结服务器。请在装有这些服务器的机器上运行 oversell lab。")
 	}
-	p = experiment.Plan{Hazards: named[api.Hazard](req, "hazard"), Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
+	p = experiment.Selection{Hazards: named[api.Hazard](req, "hazard"), Strategies: req.Form["strategy"], Fenced: req.Form.Get("fenced") == "true", Seed: 1, Seeds: 1}
 	known, err := b.s.catalogue.all(ctx)
 	if err != nil {
 		return p, err
@@ -201,7 +201,7 @@ func named[T ~string](req *http.Request, field string) (all []T) {
 	return all
 }
 
-func inPlan(p experiment.Plan, q resultKey) bool {
+func inPlan(p experiment.Selection, q resultKey) bool {
 	return (len(p.Moves) > 0) == (q.Hazard == experiment.Made) && (len(p.Hazards) == 0 || slices.Contains(p.Hazards, q.Hazard)) &&
 		(len(p.Strategies) == 0 || slices.Contains(p.Strategies, q.Strategy)) &&
 		(q.Fenced == p.Fenced || q.Fenced && len(p.Strategies) == 0)
@@ -239,7 +239,7 @@ func (b *breaks) start(ctx context.Context, req *http.Request) error {
 }
 
 // inSeparateLab runs the plan in a separate lab, so that the page's own lab keeps running.
-func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Plan) (err error) {
+func (b *breaks) inSeparateLab(ctx context.Context, p experiment.Selection) (err error) {
 	cfg := player.Config(b.s.Binary, b.s.Lab.Token)
 	cfg.OnExit = b.s.OnExit
 	lab, err := rig.Start(ctx, cfg)

@@ -40,7 +40,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 		receipt.Retries = max(receipt.Retries, int(tries.Load()))
 	}
 	lang, warning := requestLanguage(c), api.Text{}
-	if s.checks.alone() {
+	if s.checks.mayCheck() {
 		warning = s.stockWarning(c.Request.Context(), card.ID, order.Product)
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // Config lists the strategies and the other objects that one replica uses.
 type Config struct {
 	Replica    string
-	Strategies []locks.Strategy
+	Strategies []locks.Strategy // most are locks.Guard of a Locker: see locks/catalog
 	// Lockers are the locks of the scenarios (coupons, recharges, …), by the id of their strategy.
 	Lockers map[string]locks.Locker
 	// ByHand are the locks of /test/lock and /test/unlock, by the id of their strategy.

@@ -25,8 +25,8 @@ const (
 	checkTimeout = 200 * time.Millisecond
 )
 
-// alone reports whether a sale may check: no other sale is in progress on this replica.
-func (c *stockChecks) alone() bool {
+// mayCheck reports whether a sale may check: no other sale is in progress on this replica.
+func (c *stockChecks) mayCheck() bool {
 	if c.selling.Load() > 1 {
 		return false
 	}

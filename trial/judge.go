@@ -186,7 +186,7 @@ func (j *Judge) inject(ctx context.Context, lab *rig.Rig, store *experiment.Resu
 	if earlier := store.Results(); len(earlier) > 0 {
 		w.End(experiment.Experiment{}, earlier, 0)
 	}
-	return experiment.Perform(ctx, bed, experiment.Plan{
+	return experiment.Perform(ctx, bed, experiment.Selection{
 		Hazards: j.hazards, Strategies: []string{adapter.ID}, Adapter: j.Lock.Command, Seed: j.Seed, Seeds: j.Seeds,
 	}, store, w)
 }

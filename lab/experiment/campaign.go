@@ -22,7 +22,7 @@ type Campaign struct {
 	For      time.Duration // no drawn plan begins later; 0 means one plan for each subject
 	Enough   int           // unless it is 0, a strategy gets no more plans after a failed one, or after so many in which each fault has landed
 	Seed     int64         // of the first plan; each plan has the next one
-	Adapter  string        // as Plan.Adapter
+	Adapter  string        // as Selection.Adapter
 }
 
 // Survey is what a campaign has found about one strategy.
@@ -261,7 +261,7 @@ func (c *campaign) once(ctx context.Context, bed *player.Testbed, s *Survey, see
 // been late: then it is carried out again, and is inconclusive if it fails like this each time.
 func (c *campaign) carryOut(ctx context.Context, bed *player.Testbed, s player.Subject, p chaos.Plan, seed int64) (d Drawn, err error) {
 	busy := stall.Repeat(ctx, stall.Longest, bed.Stalled, func() (failed, late bool) {
-		d, err = carryOut(ctx, bed, s, p, seed)
+		d, err = drawnRun(ctx, bed, s, p, seed)
 		d.Adapter = c.Adapter
 		return err == nil && d.contradicts(), false
 	})

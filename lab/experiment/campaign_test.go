@@ -91,7 +91,7 @@ func TestPrimitivesInPlans(t *testing.T) {
 // TestRandomPlans runs the hazard of the page, which ends at the first plan that fails.
 func TestRandomPlans(t *testing.T) {
 	bed := open(t)
-	results, err := RandomPlans().carryOut(t.Context(), bed, []player.Subject{subject(t, bed, "none", false)}, 1)
+	results, err := RandomPlans().inItsLab(t.Context(), bed, []player.Subject{subject(t, bed, "none", false)}, 1)
 	if err != nil || len(results) != 1 {
 		t.Fatal(results, err)
 	}
@@ -124,7 +124,7 @@ func TestBusyMachine(t *testing.T) {
 		onTrial := s // without a claim
 		onTrial.Card.Protects, onTrial.Card.Family = nil, "adapter"
 		for _, none := range []player.Subject{s, onTrial} {
-			results, err := race().carryOut(t.Context(), bed, []player.Subject{none, subject(t, bed, "redis", false)}, 1)
+			results, err := race().inItsLab(t.Context(), bed, []player.Subject{none, subject(t, bed, "redis", false)}, 1)
 			verdicts := map[string]api.Verdict{}
 			for _, r := range results {
 				verdicts[r.Strategy] = r.Verdict
@@ -299,7 +299,7 @@ func carriedOut(t *testing.T, bed *player.Testbed, s player.Subject, text string
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := carryOut(t.Context(), bed, s, p, 1)
+	d, err := drawnRun(t.Context(), bed, s, p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (r *round) killAtCriticalStep(ctx context.Context, groups []*clients) error
 	// Also after an error, because the clients wait for the answers of the stopped requests.
 	defer func() { _ = r.bed.Replica(0).ResumeAll(context.WithoutCancel(ctx)) }()
 	for _, s := range groups {
-		if err := r.bed.Stop(ctx, 0, s.Subject, s.Card.StepFor(r.Hazard, "read")); err != nil {
+		if err := r.bed.StopNext(ctx, 0, s.Subject, s.Card.StepFor(r.Hazard, "read")); err != nil {
 			return err
 		}
 	}

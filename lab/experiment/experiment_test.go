@@ -151,7 +151,7 @@ func TestEveryHazard(t *testing.T) {
 				}
 				subjects = append(subjects, player.Subject{Card: bed.Cards[i], Fenced: fenced})
 			}
-			results, err := e.carryOut(t.Context(), bed, subjects, 1)
+			results, err := e.inItsLab(t.Context(), bed, subjects, 1)
 			bed.Forget()
 			if err != nil || len(results) != len(want) {
 				t.Fatalf("%d results, want %d: %v", len(results), len(want), err)
@@ -202,7 +202,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() {
-			done <- Perform(ctx, bed, Plan{Hazards: []api.Hazard{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
+			done <- Perform(ctx, bed, Selection{Hazards: []api.Hazard{hazard}, Strategies: []string{"redis"}}, &ResultStore{}, silent{})
 		}()
 		select {
 		case <-holds:
@@ -216,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 		bed.Forget()
 	}
 	store := &ResultStore{}
-	if err := Perform(t.Context(), bed, Plan{Hazards: []api.Hazard{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
+	if err := Perform(t.Context(), bed, Selection{Hazards: []api.Hazard{"replica-race"}, Strategies: []string{"redis", "mutex"}}, store, silent{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, result := range store.Results() {
@@ -229,7 +229,7 @@ func TestInterrupted(t *testing.T) {
 // TestPlans runs impossible plans. They must be rejected before a fault is injected.
 func TestPlans(t *testing.T) {
 	bed := open(t)
-	for _, p := range []Plan{
+	for _, p := range []Selection{
 		{Hazards: []api.Hazard{"earthquake"}},
 		{Hazards: []api.Hazard{"race"}, Strategies: []string{"nonsense"}},
 		{Hazards: []api.Hazard{"pause"}, Strategies: []string{"none"}, Fenced: true},

@@ -72,7 +72,7 @@ func idle(t *testing.T, bed *player.Testbed, e Experiment, subjects []player.Sub
 	t.Run(string(e.Hazard), func(t *testing.T) {
 		bed.Idle = true
 		defer func() { bed.Idle = false }()
-		results, err := e.carryOut(t.Context(), bed, subjects, 1)
+		results, err := e.inItsLab(t.Context(), bed, subjects, 1)
 		bed.Forget()
 		if err != nil || len(results) != len(subjects) {
 			t.Fatalf("%d results, want %d: %v", len(results), len(subjects), err)

@@ -59,7 +59,7 @@ func TestUndisturbed(t *testing.T) {
 func TestPercentiles(t *testing.T) {
 	bed := open(t)
 	store := &ResultStore{}
-	if err := Perform(t.Context(), bed, Plan{Hazards: []api.Hazard{"percentiles"}, Strategies: []string{"for-update"}}, store, silent{}); err != nil {
+	if err := Perform(t.Context(), bed, Selection{Hazards: []api.Hazard{"percentiles"}, Strategies: []string{"for-update"}}, store, silent{}); err != nil {
 		t.Fatal(err)
 	}
 	result := store.Results()[0]

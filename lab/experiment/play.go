@@ -247,9 +247,9 @@ func (r *round) name(p *played, result Result) Drawn {
 	return d
 }
 
-// carryOut carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
+// drawnRun carries out a plan on a strategy, with a new product, and judges what was recorded. The moves of the result are
 // those that were possible.
-func carryOut(ctx context.Context, bed *player.Testbed, s player.Subject, plan chaos.Plan, seed int64) (d Drawn, err error) {
+func drawnRun(ctx context.Context, bed *player.Testbed, s player.Subject, plan chaos.Plan, seed int64) (d Drawn, err error) {
 	r := &round{Experiment: RandomPlans(), bed: bed, seed: seed, subjects: []player.Subject{s}}
 	bed.Forget()
 	lost := bed.LostEvents()

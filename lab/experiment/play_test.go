@@ -33,7 +33,7 @@ func TestMadeUp(t *testing.T) {
 		for id := range tt.verdict {
 			subjects = append(subjects, subject(t, bed, id, false))
 		}
-		results, err := MadeUp(plan).carryOut(t.Context(), bed, subjects, 1)
+		results, err := MadeUp(plan).inItsLab(t.Context(), bed, subjects, 1)
 		if err != nil || len(results) != len(subjects) {
 			t.Fatalf("%s: %d results, %v", tt.plan, len(results), err)
 		}

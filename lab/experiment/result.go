@@ -72,7 +72,8 @@ func (r Result) Name() string {
 	return r.Strategy
 }
 
-// Agreement compares the result with the claim on the strategy's card: see Claim.Agreement.
+// Agreement compares the result with the claim on the strategy's card: a protection allows no failed run, and a claimed flaw
+// must show in 95 %.
 func (r Result) Agreement() string {
 	number := map[bool]int{true: 1}
 	return r.Claim.Agreement(1, number[r.Verdict.Failed()], number[r.Verdict == api.Inconclusive])

@@ -57,7 +57,7 @@ func TestAdapterSubjects(t *testing.T) {
 	t.Parallel()
 	cards := []api.Card{{ID: "adapter", Locker: true, Fenced: true}, {ID: "redis", Locker: true, Fenced: true}}
 	for adapter, want := range map[string]int{"": 1, "python3 lock.py": 2} {
-		if got := (Plan{Strategies: []string{"adapter"}, Adapter: adapter}).subjects(pause(), cards); len(got) != want {
+		if got := (Selection{Strategies: []string{"adapter"}, Adapter: adapter}).subjects(pause(), cards); len(got) != want {
 			t.Errorf("adapter %q: %d subjects, want %d", adapter, len(got), want)
 		}
 	}

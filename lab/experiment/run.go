@@ -24,8 +24,8 @@ import (
 // ErrLeftOut marks a plan that ran without the experiments whose servers are not installed.
 var ErrLeftOut = errors.New("some experiments were left out")
 
-// Plan selects the experiments to run.
-type Plan struct {
+// Selection selects the experiments to run.
+type Selection struct {
 	Hazards    []api.Hazard // empty means all
 	Strategies []string     // empty means all that the hazard applies to
 	// Fenced selects only strategies that have a fence, and uses the fence. If Fenced is false and
@@ -49,13 +49,13 @@ type Watcher interface {
 
 // Validate checks, before a lab is started, that the hazards exist and that one of them applies to
 // one of the strategies. The error wraps load.ErrPlan.
-func (p Plan) Validate(cards []api.Card) error {
+func (p Selection) Validate(cards []api.Card) error {
 	_, err := p.choose(cards)
 	return err
 }
 
 // choose returns the plan's experiments, or the error of Validate.
-func (p Plan) choose(cards []api.Card) (chosen []Experiment, err error) {
+func (p Selection) choose(cards []api.Card) (chosen []Experiment, err error) {
 	for _, hazard := range p.Hazards {
 		e, err := suggest.Find("hazard", string(hazard), WithRandomPlans(), func(e Experiment) string { return string(e.Hazard) })
 		if err != nil {
@@ -99,7 +99,7 @@ func (p Plan) choose(cards []api.Card) (chosen []Experiment, err error) {
 }
 
 // checkSteps checks that each step of a plan that the user has made up is one of a strategy of the plan.
-func (p Plan) checkSteps(cards []api.Card) error {
+func (p Selection) checkSteps(cards []api.Card) error {
 	steps := []api.Step{api.Queued, api.Part, api.Released}
 	for _, c := range cards {
 		if len(p.Strategies) == 0 || slices.Contains(p.Strategies, c.ID) {
@@ -115,9 +115,10 @@ func (p Plan) checkSteps(cards []api.Card) error {
 	return nil
 }
 
-// Perform skips experiments with results in the store, and heals the testbed after each experiment. The
+// Perform performs the selected experiments: each in its lab, again if the machine was too busy, by its load or else by its
+// plan (see play). It skips experiments with results in the store, and heals the testbed after each experiment. The
 // error wraps ErrLeftOut if the servers of some experiments are not installed.
-func Perform(ctx context.Context, bed *player.Testbed, p Plan, store *ResultStore, w Watcher) error {
+func Perform(ctx context.Context, bed *player.Testbed, p Selection, store *ResultStore, w Watcher) error {
 	chosen, err := p.choose(bed.Cards)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func Perform(ctx context.Context, bed *player.Testbed, p Plan, store *ResultStor
 	return p.perform(ctx, bed, chosen, store, w)
 }
 
-func (p Plan) perform(ctx context.Context, bed *player.Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
+func (p Selection) perform(ctx context.Context, bed *player.Testbed, chosen []Experiment, store *ResultStore, w Watcher) error {
 	rounds := max(1, p.Seeds)
 	leftOut := map[api.Hazard]error{}
 	for round := range rounds {
@@ -138,7 +139,7 @@ func (p Plan) perform(ctx context.Context, bed *player.Testbed, chosen []Experim
 			}
 			began := time.Now()
 			w.Begin(e, len(subjects), round*len(chosen)+i+1, rounds*len(chosen))
-			results, err := e.carryOut(ctx, bed, subjects, seed)
+			results, err := e.inItsLab(ctx, bed, subjects, seed)
 			if errors.Is(err, rig.ErrMissing) && len(chosen) > 1 {
 				leftOut[e.Hazard] = fmt.Errorf("experiment %s was left out: %w", e.Hazard, err)
 				w.LeftOut(e, err)
@@ -164,7 +165,8 @@ func (p Plan) perform(ctx context.Context, bed *player.Testbed, chosen []Experim
 	return nil
 }
 
-func (e Experiment) carryOut(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
+// inItsLab performs an experiment in a lab of its own, if it needs one.
+func (e Experiment) inItsLab(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
 	if e.Lab == nil {
 		return e.unlessBusy(ctx, bed, subjects, seed)
 	}
@@ -186,7 +188,7 @@ func (e Experiment) carryOut(ctx context.Context, bed *player.Testbed, subjects 
 // plans does this for each plan.
 func (e Experiment) unlessBusy(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
 	if e.Hazard == Chaos {
-		return e.performOn(ctx, bed, subjects, seed)
+		return e.once(ctx, bed, subjects, seed)
 	}
 	doubtful := func(r Result) bool {
 		return slices.ContainsFunc(subjects, func(s player.Subject) bool {
@@ -195,7 +197,7 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *player.Testbed, subject
 	}
 	busy := stall.Repeat(ctx, stall.Longest, bed.Stalled, func() (_, late bool) {
 		results = slices.DeleteFunc(results, doubtful) // from the second attempt on
-		again, failed := e.performOn(ctx, bed, subjects, seed)
+		again, failed := e.once(ctx, bed, subjects, seed)
 		results, err = append(results, again...), failed
 		subjects = slices.DeleteFunc(slices.Clone(subjects), func(s player.Subject) bool {
 			return !slices.ContainsFunc(again, func(r Result) bool { return r.Name() == s.Name() && doubtful(r) })
@@ -211,7 +213,7 @@ func (e Experiment) unlessBusy(ctx context.Context, bed *player.Testbed, subject
 	return results, err
 }
 
-func (e Experiment) performOn(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) ([]Result, error) {
+func (e Experiment) once(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) ([]Result, error) {
 	before := bed.LostEvents()
 	r := &round{Experiment: e, bed: bed, subjects: subjects, seed: seed}
 	perform := e.perform
@@ -306,7 +308,7 @@ func position(cards []api.Card, result Result) int {
 	return at
 }
 
-func (p Plan) subjects(e Experiment, cards []api.Card) (subjects []player.Subject) {
+func (p Selection) subjects(e Experiment, cards []api.Card) (subjects []player.Subject) {
 	for _, card := range cards {
 		if !e.AppliesTo(card) || len(p.Strategies) > 0 && !slices.Contains(p.Strategies, card.ID) {
 			continue

@@ -26,12 +26,12 @@ func TestLeftOut(t *testing.T) {
 		return Experiment{Hazard: hazard, Applies: always, Lab: func(rig.Config) rig.Config { return rig.Config{Redis: 1} }}
 	}
 	w := &leftOut{}
-	err := Plan{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
+	err := Selection{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood"), missing("fire")}, &ResultStore{}, w)
 	if !errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 2 {
 		t.Errorf("two of two: %v, reported %d times", err, w.n)
 	}
 	w = &leftOut{}
-	err = Plan{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)
+	err = Selection{Seeds: 3}.perform(t.Context(), bed, []Experiment{missing("flood")}, &ResultStore{}, w)
 	if errors.Is(err, ErrLeftOut) || !errors.Is(err, rig.ErrMissing) || w.n != 0 {
 		t.Errorf("the only one: %v, left out %d", err, w.n)
 	}
@@ -39,7 +39,7 @@ func TestLeftOut(t *testing.T) {
 
 // TestRandomPlansAsHazard checks that a plan can name the random plans, which are a square of the page.
 func TestRandomPlansAsHazard(t *testing.T) {
-	chosen, err := Plan{Hazards: []api.Hazard{Chaos}}.choose([]api.Card{{ID: "none"}})
+	chosen, err := Selection{Hazards: []api.Hazard{Chaos}}.choose([]api.Card{{ID: "none"}})
 	if err != nil || len(chosen) != 1 || chosen[0].Hazard != Chaos {
 		t.Error(chosen, err)
 	}

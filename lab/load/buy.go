@@ -20,7 +20,7 @@ func Buy(ctx context.Context, replica api.Client, strategy string, product int64
 	op := history.Op{Client: 1, Strategy: strategy, Qty: 1, Call: time.Since(start)}
 	status, _, body, err := api.Exchange(ctx, replica.HTTP, http.MethodGet, replica.Base+"/check/lock?"+query.Encode(), nil)
 	if err == nil {
-		judge(&op, status, body)
+		recordAnswer(&op, status, body)
 	} else {
 		// http.Client does not report whether it sent the request, so the service may have sold.
 		op.Outcome, op.Reason, op.Detail = history.Unknown, reason(ctx, err), err.Error()

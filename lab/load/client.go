@@ -86,7 +86,7 @@ func (c *client) exchange(ctx context.Context, op *history.Op) {
 		}
 		return
 	}
-	judge(op, got.status, got.body)
+	recordAnswer(op, got.status, got.body)
 	for _, s := range []*string{&op.Reason, &op.Replica, &op.Backend, &op.Detail} {
 		*s = intern(*s)
 	}

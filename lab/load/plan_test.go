@@ -180,7 +180,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var op history.Op
-		judge(&op, tt.status, []byte(tt.body))
+		recordAnswer(&op, tt.status, []byte(tt.body))
 		if op.Outcome != tt.outcome || op.Reason != tt.reason || op.Status != tt.status {
 			t.Errorf("%d %s: %v %s, want %v %s", tt.status, tt.body, op.Outcome, op.Reason, tt.outcome, tt.reason)
 		}
@@ -192,13 +192,13 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeKeepsTheDetail(t *testing.T) {
 	var op history.Op
-	judge(&op, 503, []byte(`{"outcome":"unavailable","backend":"redis","detail":"dial tcp: refused","replica":"replica-3","owner":"replica-3-1","waited_ms":2.5,"retries":4}`))
+	recordAnswer(&op, 503, []byte(`{"outcome":"unavailable","backend":"redis","detail":"dial tcp: refused","replica":"replica-3","owner":"replica-3-1","waited_ms":2.5,"retries":4}`))
 	if op.Backend != "redis" || op.Detail != "dial tcp: refused" || op.Replica != "replica-3" || op.Owner != "replica-3-1" || op.Waited != 2500*time.Microsecond || op.Retries != 4 {
 		t.Errorf("%+v", op)
 	}
-	judge(&op, 409, []byte(`{"outcome":"sold_out","detail":"nothing left"}`))
+	recordAnswer(&op, 409, []byte(`{"outcome":"sold_out","detail":"nothing left"}`))
 	long := strings.Repeat("x", 500)
-	judge(&op, 502, []byte(long))
+	recordAnswer(&op, 502, []byte(long))
 	if len(op.Detail) > 200 {
 		t.Errorf("detail of %d bytes", len(op.Detail))
 	}

@@ -17,10 +17,10 @@ type reply struct {
 	Detail  string `json:"detail"`
 }
 
-// judge records the answer in op. If the service did not write the answer, the HTTP status decides.
+// recordAnswer records the answer in op. If the service did not write the answer, the HTTP status decides.
 // A 4xx means that nothing was sold. Any other status means that the outcome is unknown: after
 // nginx's 502 or 504, the replica may have sold.
-func judge(op *history.Op, status int, body []byte) {
+func recordAnswer(op *history.Op, status int, body []byte) {
 	op.Status = status
 	var r reply
 	if err := json.Unmarshal(body, &r); err != nil || r.Outcome == "" {

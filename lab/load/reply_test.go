@@ -21,7 +21,7 @@ func TestJudgeKeepsRemaining(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var op history.Op
-		judge(&op, tt.status, []byte(tt.body))
+		recordAnswer(&op, tt.status, []byte(tt.body))
 		if op.Remaining != tt.left || op.HasRemaining != tt.has {
 			t.Errorf("%d %s: %d remaining, has %v; want %d, %v", tt.status, tt.body, op.Remaining, op.HasRemaining, tt.left, tt.has)
 		}

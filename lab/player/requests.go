@@ -49,7 +49,7 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 		if b.client == 0 && r.StepOf != nil {
 			at = r.StepOf(r.subject.Card, at)
 		}
-		if err := r.bed.Stop(ctx, b.on, r.subject, at); err != nil {
+		if err := r.bed.StopNext(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (r *run) collect(b *buyer) {
 
 func (r *run) resume(ctx context.Context, b *buyer, at api.Step) error {
 	if at != "" {
-		if err := r.bed.Stop(ctx, b.on, r.subject, at); err != nil {
+		if err := r.bed.StopNext(ctx, b.on, r.subject, at); err != nil {
 			return err
 		}
 	}

@@ -141,8 +141,8 @@ func (bed *Testbed) Buy(ctx context.Context, through int, s Subject, params url.
 	return op
 }
 
-// Stop arms a failpoint: on this replica, the next request of s that reaches the step waits there.
-func (bed *Testbed) Stop(ctx context.Context, on int, s Subject, step api.Step) error {
+// StopNext arms a failpoint: on this replica, the next request of s that reaches the step waits there.
+func (bed *Testbed) StopNext(ctx context.Context, on int, s Subject, step api.Step) error {
 	return bed.StopFirst(ctx, 1, on, s, step)
 }
 

@@ -125,7 +125,7 @@ func (l *redisLock) grant(r locks.Request, token string, lease time.Duration, as
 	g.PassOn = func(ctx context.Context) (locks.Grant, error) {
 		asked := time.Now()
 		fence, err := l.pass.Run(ctx, l.client, []string{lock, counter}, token, next, lease.Milliseconds()).Int64()
-		return l.grant(r, next, lease, asked, fence), held(fence, err)
+		return l.grant(r, next, lease, asked, fence), notHeldIfZero(fence, err)
 	}
 	// DANGER: the own token first. A script that Redis executes late then finds no lock that it could pass on.
 	g.Again = func(ctx context.Context) error {
@@ -148,7 +148,7 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 	}
 	g.AdvanceFence = func(ctx context.Context, floor int64) (int64, error) {
 		fence, err := l.raise.Run(ctx, l.client, []string{lock, counter}, token, floor).Int64()
-		return fence, held(fence, err)
+		return fence, notHeldIfZero(fence, err)
 	}
 	return g
 }
@@ -156,11 +156,12 @@ func (l *redisLock) renewed(g locks.Grant, lock, counter, token string) locks.Gr
 func (l *redisLock) unlock(ctx context.Context, key, token string) error {
 	lock, _, channel := redisNames(key)
 	before := l.notifier.snapshot(channel)
+	// 0: not held; else 1 and the number of processes that were notified
 	notified, err := l.release.Run(ctx, l.client, []string{lock, channel}, token).Int64()
 	if notified > 0 {
 		l.notifier.giveWay(channel, before, uint64(notified-1))
 	}
-	return held(notified, err)
+	return notHeldIfZero(notified, err)
 }
 
 func (l *redisLock) Clear(ctx context.Context, key string) error {

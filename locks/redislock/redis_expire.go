@@ -26,7 +26,7 @@ func (l *redisExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		grant: locks.Grant{
 			// DANGER: DEL checks no owner. After our lease, it deletes the next holder's lock.
 			// The next holder then deletes its successor's lock, and soon no lock excludes anyone.
-			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
+			Release: func(ctx context.Context) error { return notHeldIfZero(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)
 }

@@ -31,7 +31,7 @@ func (l *redisGetSet) Acquire(ctx context.Context, r locks.Request) (*locks.Lock
 		// DANGER: the Grant has no Lease, so this holder does not notice the end of its lease.
 		grant: locks.Grant{
 			// DEL does not check the owner. After our lease, it frees the next holder's lock.
-			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
+			Release: func(ctx context.Context) error { return notHeldIfZero(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)
 }

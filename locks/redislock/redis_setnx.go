@@ -25,7 +25,7 @@ func (l *redisSetNX) Acquire(ctx context.Context, r locks.Request) (*locks.Lock,
 		take:  func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, lock, "locked", 0).Result() },
 		pause: 100 * time.Millisecond,
 		grant: locks.Grant{
-			Release: func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) },
+			Release: func(ctx context.Context) error { return notHeldIfZero(l.client.Del(ctx, lock).Result()) },
 		},
 	}.acquire(ctx, r)
 }

@@ -23,7 +23,7 @@ const afterSetNX api.Step = "after-setnx"
 func (l *redisSetNXExpire) Acquire(ctx context.Context, r locks.Request) (*locks.Lock, error) {
 	lock, lease := l.of(r)
 	// DEL does not check the owner. After our lease, it frees another holder's lock, as in Expire.
-	release := func(ctx context.Context) error { return held(l.client.Del(ctx, lock).Result()) }
+	release := func(ctx context.Context) error { return notHeldIfZero(l.client.Del(ctx, lock).Result()) }
 	take := func(ctx context.Context) (got bool, err error) {
 		got, err = l.client.SetNX(ctx, lock, "locked", 0).Result()
 		if err != nil || !got {

@@ -46,7 +46,7 @@ func (l *redisUUID) unlock(ctx context.Context, r locks.Request, lock, token str
 	// another request creates the key, we delete the lock of that holder.
 	locks.Trace(ctx, compared, r.Key, r.Owner, 0)
 	return uncut(ctx, func(ctx context.Context) error { // with a new time-out, after a pause
-		return held(l.client.Del(ctx, lock).Result())
+		return notHeldIfZero(l.client.Del(ctx, lock).Result())
 	})
 }
 

@@ -99,11 +99,11 @@ func notAcquired(ctx context.Context, r locks.Request, backend string, err error
 }
 
 func run(ctx context.Context, c redis.UniversalClient, script *redis.Script, keys []string, args ...any) error {
-	return held(script.Run(ctx, c, keys, args...).Int64())
+	return notHeldIfZero(script.Run(ctx, c, keys, args...).Int64())
 }
 
-// held returns ErrNotHeld if the answer of Redis is 0, which means that the lock is not ours.
-func held(answer int64, err error) error {
+// notHeldIfZero returns ErrNotHeld if the answer of Redis is 0, which means that the lock is not ours.
+func notHeldIfZero(answer int64, err error) error {
 	if err == nil && answer == 0 {
 		return locks.ErrNotHeld
 	}

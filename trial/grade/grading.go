@@ -154,7 +154,7 @@ func (g *grading) inject(ctx context.Context, lab *rig.Rig, required []Requireme
 		if err != nil {
 			return err
 		}
-		plan := experiment.Plan{Hazards: []api.Hazard{r.Hazard}, Strategies: []string{adapter.ID}, Fenced: r.Fenced, Seed: 1}
+		plan := experiment.Selection{Hazards: []api.Hazard{r.Hazard}, Strategies: []string{adapter.ID}, Fenced: r.Fenced, Seed: 1}
 		if err := experiment.Perform(ctx, bed, plan, store, unclaimed{g.watcher}); ctx.Err() != nil {
 			return err
 		} else if err != nil {
