@@ -47,9 +47,6 @@ type Card struct {
 	// SeveralLocks means that a sale holds locks of several keys. It may name more of them. A cluster may keep them on
 	// several masters.
 	SeveralLocks bool `json:"several_locks,omitempty"`
-	// Unrepeatable means that a sale draws at random, or that each try has another effect: the same order of
-	// messages can end in another way, so it cannot be explored.
-	Unrepeatable bool `json:"unrepeatable,omitempty"`
 	// SilentRelease means that a release has no result: a holder does not learn that its lock was lost.
 	SilentRelease bool `json:"silent_release,omitempty"`
 	// PollMS is the longest pause between two tries of a waiter, in milliseconds, if it is unusually long.

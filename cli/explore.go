@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"oversell/lab/rig"
 	"oversell/locks/explore"
 	"oversell/view/report"
 	"oversell/view/terminal"
@@ -21,7 +20,6 @@ import (
 type exploreFlags struct {
 	scope  explore.Scope
 	every  bool
-	real   bool
 	limit  time.Duration
 	replay string
 	files  files
@@ -35,35 +33,28 @@ type exploreFlags struct {
 const garbage = 1000
 
 const exploreLong = `Runs every schedule of a few clients that buy one piece each: all orders in which their commands and
-statements can reach the servers. The clients run the strategy's own code and scripts. Redis,
-ZooKeeper and etcd are in memory, and the clock is simulated, so nothing is installed or started, and
-hundreds of schedules run in a second.
-
-The strategies of MySQL run on a real MySQL or MariaDB, which the command starts and removes, or on
-the one of --mysql. There, each statement is one step, from BEGIN to COMMIT, and the server decides
-who waits for a lock. No lease and no wait ends, and there are no faults. --real runs none and mutex
-there, too.
+statements can reach the servers. The clients run the strategy's own code and scripts. Redis and
+ZooKeeper are in memory, and the clock is simulated, so nothing is installed or started, and hundreds
+of schedules run in a second. The strategies that need transactions of MySQL, or etcd, cannot be
+explored.
 
 Faults add schedules: --pauses (a client is paused before it sends a command, or before it gets the
 answer, for up to 1.6 leases), --crashes, --lost-replies (the server executes a command, and its
 connection breaks), --failovers (a Redis is replaced by an empty one, as after a fail-over that lost
-the last writes) and --expiries (ZooKeeper ends the session of a client, or etcd a lease). Each
+the last writes) and --expiries (ZooKeeper ends the session of a client). Each
 number is that of one schedule.
 
 The result says how many schedules lose an update, and shows the shortest one, step by step. If none
 does, it shows the shortest one in which a client waits in vain. Its line "trail" repeats this
 schedule with --replay. Schedules that differ only in the order of steps without an effect on each
-other run once; --full runs all. An experiment on real servers has the last word: see the commands
-break and step.
+other run once; --full runs all. An experiment on real servers has the last word: if a plan can say
+the order, the result has the command "oversell break --plan ...", and --html there draws it.
 
 With --random, it runs so many schedules in place of all, for more clients and faults than a complete
 search can have. Random priorities choose each move, and change at --depth - 1 moves.
 
 With --go, it explores a lock of another Go library: of the program in this folder, which hands it to
 cli.Explore. See adapters/examples/schedules.
-
---html writes a page: the verdict, the shortest schedule as a timeline, and the tree of choices with
-the number of schedules below each move. So a class sees which move leads to the lost update.
 
 With --all, it searches with each kind of fault once, also with fencing tokens, and compares with
 what the cards claim. It searches all strategies, or those that are named.
@@ -81,10 +72,8 @@ func exploreCommand(foreign ...explore.Lock) *cobra.Command {
 		Short: "Run every schedule of a strategy's clients, and count those that lose an update",
 		Long:  exploreLong,
 		Example: `  oversell explore redis
-  oversell explore for-update
   oversell explore redis-lua --pauses 1
   oversell explore redis-setnx --crashes 1
-  oversell explore redis-lua --pauses 1 --html schedules.html
   oversell explore redis-lua --pauses 1 --replay A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A,A
   oversell explore redlock --clients 3 --pauses 1 --random 10000
   oversell explore --go adapters/examples/schedules redsync --pauses 1
@@ -108,12 +97,10 @@ func exploreCommand(foreign ...explore.Lock) *cobra.Command {
 			if err := flags.check(); err != nil {
 				return err
 			}
-			return flags.onServer(cmd, func() error {
-				if flags.replay != "" {
-					return flags.again(cmd)
-				}
-				return flags.run(cmd)
-			})
+			if flags.replay != "" {
+				return flags.again(cmd)
+			}
+			return flags.run(cmd)
 		},
 	}
 	flags.add(cmd.Flags())
@@ -129,10 +116,6 @@ func (f *exploreFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.scope.Full, "full", false, "run also the schedules that have the effect of another one")
 	set.BoolVar(&f.every, "all", false,
 		"run the searches of all strategies, or of those that are named, and compare with their cards")
-	set.BoolVar(&f.real, "real", false, "run none or mutex on a real MySQL or MariaDB, too")
-	set.StringVar(&f.scope.MySQL, "mysql", "",
-		"the real MySQL, as user:password@tcp(host:port)/database; the user needs the privilege PROCESS "+
-			"(default: the command starts one)")
 	set.DurationVar(&f.limit, "limit", 0,
 		"end the search after this time, and print what it has found; 0 for no limit")
 	set.StringVar(&f.replay, "replay", "", "run only the schedule with this `TRAIL`, and print its steps")
@@ -141,8 +124,6 @@ func (f *exploreFlags) add(set *pflag.FlagSet) {
 	set.Int64Var(&f.random.Seed, "seed", 1, "of --random: the same seed draws the same schedules")
 	set.StringVar(&f.program, "go", "", "explore a lock of the Go program in this `FOLDER`, which calls cli.Explore")
 	f.files.add(set, "json", "write the result as JSON to this file; - for stdout")
-	f.files.add(set, "html",
-		"write the shortest schedule as a timeline, and the tree of choices, to `FILE`, a page that needs no other files")
 }
 
 func (f *exploreFlags) check() error {
@@ -155,12 +136,6 @@ func (f *exploreFlags) check() error {
 	if err := f.checkRandom(); err != nil {
 		return &exit{2, err}
 	}
-	_, must := explore.OnMySQL(f.scope.Strategy)
-	if f.real = f.real || must || f.scope.MySQL != ""; f.real {
-		if err := explore.SupportsOnMySQL(f.scope); err != nil {
-			return usage("%w", err)
-		}
-	}
 	for _, l := range f.scope.Bounds.Limits() {
 		if *l.N < 0 {
 			return usage("--%s %d: must not be negative", l.Flag, *l.N)
@@ -169,8 +144,8 @@ func (f *exploreFlags) check() error {
 	switch {
 	case f.scope.Bounds.Clients < 1 || f.scope.Bounds.Clients > 5:
 		return usage("--clients %d: must be 1 to 5", f.scope.Bounds.Clients)
-	case f.replay != "" && (f.files.wants("json") || f.files.wants("html")):
-		return usage("--replay writes no files: it cannot be used with --json or --html")
+	case f.replay != "" && f.files.wants("json"):
+		return usage("--replay writes no file: it cannot be used with --json")
 	case f.limit < 0:
 		return usage("--limit %v: must not be negative", f.limit)
 	}
@@ -191,31 +166,10 @@ func (f *exploreFlags) checkRandom() error {
 	return nil
 }
 
-// onServer does the work with a real MySQL, if the scope needs one, which gets the tables that are missing. It starts a
-// server if the command line names none.
-func (f *exploreFlags) onServer(cmd *cobra.Command, do func() error) error {
-	if f.real && f.scope.MySQL == "" {
-		lab, err := startLab(cmd.Context(), true, cmd.ErrOrStderr(), func(cfg *rig.Config) { *cfg = rig.Config{MySQL: true} })
-		if err != nil {
-			return err
-		}
-		f.scope.MySQL = lab.Addresses().MySQL
-		return errors.Join(f.onServer(cmd, do), lab.Close())
-	}
-	if f.scope.MySQL != "" {
-		version, err := migrated(cmd.Context(), f.scope.MySQL)
-		if err != nil {
-			return fmt.Errorf("--mysql: %w", err)
-		}
-		cmd.PrintErrf("on a real MySQL: %s\n", version)
-	}
-	return do()
-}
-
 func (f *exploreFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	began, next := time.Now(), time.Now().Add(2*time.Second)
-	r, tree, err := f.search(ctx, f.scope, func(r explore.Result) {
+	r, err := f.search(ctx, f.scope, func(r explore.Result) {
 		if time.Now().After(next) {
 			next = time.Now().Add(5 * time.Second)
 			cmd.PrintErrf("%s schedules, %s of them lose an update\n", terminal.Number(r.Schedules), terminal.Number(r.Oversold))
@@ -228,7 +182,6 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	printFound(out, r, time.Since(began))
 	err = f.files.write(map[string]func(io.Writer) error{
 		"json": func(w io.Writer) error { return report.WriteLines(w, r) },
-		"html": func(w io.Writer) error { return f.writePage(cmd, w, r, tree) },
 	}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if ctx.Err() != nil {
 		err = errors.Join(err, errors.New("stopped"))
@@ -236,20 +189,14 @@ func (f *exploreFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// search runs a search within the limit of time. It counts the choices only for a page.
-func (f *exploreFlags) search(ctx context.Context, t explore.Scope, progress func(explore.Result)) (
-	explore.Result, *explore.Tree, error,
-) {
+// search runs a search within the limit of time.
+func (f *exploreFlags) search(ctx context.Context, t explore.Scope, progress func(explore.Result)) (explore.Result, error) {
 	limited, cancel := context.WithCancel(ctx)
 	if f.limit > 0 {
 		limited, cancel = context.WithTimeout(ctx, f.limit)
 	}
 	defer cancel()
-	if f.files.wants("html") {
-		return explore.SearchTree(limited, t, countedMoves, progress)
-	}
-	r, err := explore.Search(limited, t, progress)
-	return r, nil, err
+	return explore.Search(limited, t, progress)
 }
 
 func printFound(out io.Writer, r explore.Result, took time.Duration) {

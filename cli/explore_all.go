@@ -24,20 +24,10 @@ func (f *exploreFlags) all(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return &exit{2, err}
 	}
-	if f.real {
-		return usage("--all runs the strategies of MySQL on a real one in any case: it cannot be used with --real")
-	}
-	if f.files.wants("html") {
-		return usage("a page shows one search: --all cannot be used with --html")
-	}
 	if err := f.files.check(); err != nil {
 		return err
 	}
-	for _, card := range cards {
-		_, must := explore.OnMySQL(card.ID)
-		f.real = f.real || must
-	}
-	return f.onServer(cmd, func() error { return f.searchAll(cmd, cards) })
+	return f.searchAll(cmd, cards)
 }
 
 func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
@@ -45,9 +35,9 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	results, contradictions := []explore.Result{}, []string{}
 	_, _ = fmt.Fprintf(out, "%-20s %-48s %10s %8s %8s %8s\n", "strategy", "bounds", "schedules", "lose", "in vain", "seconds")
 	var failed error
-	for _, t := range f.scopesOf(cards) {
+	for _, t := range scopesOf(cards) {
 		began := time.Now()
-		r, _, err := f.search(ctx, t, nil)
+		r, err := f.search(ctx, t, nil)
 		if failed = err; err != nil || ctx.Err() != nil {
 			break
 		}
@@ -72,15 +62,10 @@ func (f *exploreFlags) searchAll(cmd *cobra.Command, cards []api.Card) error {
 	return err
 }
 
-// scopesOf returns the searches of strategies, each on the servers that it needs.
-func (f *exploreFlags) scopesOf(cards []api.Card) (all []explore.Scope) {
+// scopesOf returns the searches of strategies.
+func scopesOf(cards []api.Card) (all []explore.Scope) {
 	for _, card := range cards {
-		for _, t := range explore.Scopes(card) {
-			if _, must := explore.OnMySQL(card.ID); must {
-				t.MySQL = f.scope.MySQL
-			}
-			all = append(all, t)
-		}
+		all = append(all, explore.Scopes(card)...)
 	}
 	return all
 }

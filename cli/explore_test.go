@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,26 +38,6 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreOnMySQL starts a server, and searches. In make nightly, it also repeats schedules.
-func TestExploreOnMySQL(t *testing.T) {
-	commands := map[string]string{
-		"explore for-update": "for-update, 2 clients: 6 schedules (all schedules within these bounds)",
-	}
-	if rigtest.IsNightly() {
-		maps.Copy(commands, map[string]string{
-			"explore none --real --full":                        "       4 lose an update",
-			"explore for-update --replay A,A,B,B,A,A,B,B":       "8. B: COMMIT\nA sold, B sold; 8 of 10 are left. No update is lost.",
-			"explore none --real --replay A,B,A,B":              "4. B: UPDATE db_stock SET count = 9 WHERE id = 1 AND version = 0\nA sold, B sold; 9 of 10 are left. An update is lost.",
-			"explore mutex-in-tx --clients 3 --full --limit 1s": "not all schedules",
-		})
-	}
-	for command, want := range commands {
-		if status, out, message := execute(t, strings.Fields(command)...); status != 0 || !strings.Contains(out, want) {
-			t.Errorf("%s: status %d, %s%s", command, status, out, message)
-		}
-	}
-}
-
 // TestExploreForeign compiles a program that hands locks of other libraries over.
 func TestExploreForeign(t *testing.T) {
 	rigtest.Nightly(t, "TestForeign of ./locks/explore")
@@ -82,20 +61,15 @@ func TestExploreRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"explore":                            "explore: name one strategy",
 		"explore rediss":                     `did you mean "redis"?`,
-		"explore redis-stock":                "redis-stock runs on servers that the explorer does not have yet",
+		"explore redis-stock":                `try "oversell break race redis-stock"`,
+		"explore for-update":                 "for-update needs a server that explore does not have in memory",
+		"explore etcd":                       "etcd needs a server that explore does not have in memory",
 		"explore redis-lua --fenced":         "redis-lua has no fencing token",
 		"explore redis --clients 9":          "--clients 9: must be 1 to 5",
 		"explore redis --pauses -1":          "--pauses -1: must not be negative",
-		"explore redis --real":               "redis runs on servers in memory",
-		"explore redis --mysql x":            "redis runs on servers in memory",
-		"explore none --mysql x":             "--mysql: mysql address",
-		"explore buckets":                    "buckets cannot be explored",
-		"explore for-update --crashes 1":     "there are no faults",
 		"explore none --replay A,B,C":        `step 3 of the trail is "C"`,
 		"explore none --replay A,B":          "the trail ends after 2 steps",
-		"explore none --replay A,B --html x": "--replay writes no files",
-		"explore --all --html x":             "--all cannot be used with --html",
-		"explore none --json x --html x":     "--json and --html name the same file",
+		"explore none --replay A,B --json x": "--replay writes no file",
 		"explore none --replay A,A,B,B,":     "the schedule ended after 4 of the 5 steps",
 		"explore none --random -1":           "--random -1: must not be negative",
 		"explore none --random 9 --depth 11": "--depth 11: must be 1 to 10",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -167,14 +166,10 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// commandLine returns the command that runs, with its arguments and the flags that were set, except
-// those of without.
-func commandLine(cmd *cobra.Command, args []string, without ...string) string {
+// commandLine returns the command that runs, with its arguments and the flags that were set.
+func commandLine(cmd *cobra.Command, args []string) string {
 	words := append([]string{cmd.CommandPath()}, args...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains(without, f.Name) {
-			return
-		}
 		if f.Value.Type() == "bool" {
 			words = append(words, "--"+f.Name+map[bool]string{false: "=" + f.Value.String()}[f.Value.String() == "true"])
 			return

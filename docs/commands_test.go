@@ -135,9 +135,8 @@ func runners() map[string]runner {
 		"bin/oversell step redis-lua --keys 'aaaa bb'":              quick,
 		"bin/oversell step mutex --solution":                        quick,
 		"bin/oversell explore redis-lua --pauses 1":                 quick,
-		"bin/oversell explore etcd --expiries 1":                    quick,
-		"bin/oversell explore for-update":                           quick,
-		"bin/oversell explore none --real --full":                   quick,
+		"bin/oversell explore zk --expiries 1":                      quick,
+		"bin/oversell explore none --full":                          quick,
 
 		"bin/oversell explore --go adapters/examples/schedules redsync --lost-replies 1": slow,
 

@@ -36,7 +36,7 @@ mysql() (
 	export OVERSELL_MYSQL=9 # for the tests that need it
 	mysqld --no-defaults --version
 	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -p 4 ./migrations ./stock ./locks/local ./locks/mysqllock ./lab/scenario
-	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -p 4 -run "$chosen" ./locks/explore ./lab/exercise ./lab/experiment ./cli
+	tested "$go" test -tags nomsgpack -count=1 -timeout 15m -p 4 -run "$chosen" ./lab/exercise ./lab/experiment ./cli
 	tested bin/oversell run --quiet --loops 10 --json "$results" none mutex-in-tx for-update version get-lock db-row
 	grep -qE '"mysql": "(9|[1-9][0-9])\.[^M]*"' "$results" || {
 		echo "the comparison ran on another server: $(grep -m 1 '"mysql":' "$results")" >&2

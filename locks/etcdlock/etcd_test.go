@@ -416,3 +416,94 @@ func TestMemberHangs(t *testing.T) {
 		_ = h.Release(t.Context()) // without an answer, it is repeated in the background
 	}
 }
+
+// lateWatcher calls before when a watch begins.
+type lateWatcher struct {
+	clientv3.Watcher
+	before func()
+}
+
+func (w lateWatcher) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	w.before()
+	return w.Watcher.Watch(ctx, key, options...)
+}
+
+// TestReleaseBeforeWatch releases the lock after the waiter has listed the queue, and before its watch begins. A watch
+// that does not begin at the revision of the list misses this release.
+func TestReleaseBeforeWatch(t *testing.T) {
+	t.Parallel()
+	first, _ := replica(t)
+	key := uuid.NewString()
+	held, err := first.Acquire(t.Context(), request(key, "first", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, client := replica(t)
+	release := sync.OnceFunc(func() {
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	client.Watcher = lateWatcher{client.Watcher, release}
+	// With this lease, no renewal makes the waiter list the queue again.
+	second := etcdlock.Etcd(client, time.Hour)
+	h, err := second.Acquire(t.Context(), request(key, "second", 20*time.Second))
+	if err != nil {
+		t.Fatal("the waiter missed the release: ", err)
+	}
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// lateKV calls before when a request is about to be sent.
+type lateKV struct {
+	clientv3.KV
+	before func()
+}
+
+func (l lateKV) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+	l.before()
+	return l.KV.Do(ctx, op)
+}
+
+func (l lateKV) Txn(ctx context.Context) clientv3.Txn {
+	l.before()
+	return l.KV.Txn(ctx)
+}
+
+// TestAcquireBetweenRequests lets another client acquire the lock before each request of an acquisition. An acquisition
+// that lists the queue before it creates its key does not find the key of the other client.
+func TestAcquireBetweenRequests(t *testing.T) {
+	t.Parallel()
+	first, _ := replica(t)
+	for n, sent := 1, 1; n <= sent; n++ {
+		_, client := replica(t)
+		key, requests := uuid.NewString(), 0
+		var other *locks.Lock
+		client.KV = lateKV{client.KV, func() {
+			if requests++; requests == n {
+				var err error
+				if other, err = first.Acquire(t.Context(), request(key, "first", 0)); err != nil {
+					t.Error(err)
+				}
+			}
+		}}
+		h, err := etcdlock.Etcd(client, lease).Acquire(t.Context(), request(key, "second", time.Second))
+		sent = requests
+		if h != nil && other != nil {
+			t.Errorf("both have the lock if one acquires it before request %d of the other", n)
+		}
+		if h == nil && !errors.Is(err, locks.ErrNotAcquired) {
+			t.Error(err)
+		}
+		for _, lock := range []*locks.Lock{h, other} {
+			if lock != nil {
+				_ = lock.Release(t.Context()) // of two holders, one may have lost it
+			}
+		}
+		if n > 20 {
+			t.Fatal("an acquisition has too many requests")
+		}
+	}
+}

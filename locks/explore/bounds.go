@@ -12,7 +12,7 @@ type Bounds struct {
 	Crashes     int  `json:"crashes"`      // of a client
 	LostReplies int  `json:"lost_replies"` // a server executes a command, and the connection breaks
 	Failovers   int  `json:"failovers"`    // a Redis is replaced by an empty one
-	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client, or etcd a lease
+	Expiries    int  `json:"expiries"`     // ZooKeeper ends the session of a client
 	Fenced      bool `json:"fenced"`       // the sales are fenced
 }
 
@@ -64,8 +64,6 @@ const (
 	// longestPause is longer than a lease and the time until the next client has acquired the lock.
 	longestPause = 8 * lease / 5
 	tick         = lease / 40
-	// slower is how much slower the clock of etcd's strategies goes: etcd's leases are whole seconds.
-	slower = 5
 	// longestEnd is longer than any goroutine of a closed client goes on, such as a release that is
 	// repeated.
 	longestEnd = 30 * time.Second

@@ -37,7 +37,7 @@ const (
 )
 
 // divide returns the branches of a search: the choices of the first steps.
-func divide(ctx context.Context, r executor, full bool) (all []*branch, err error) {
+func divide(ctx context.Context, r *runner, full bool) (all []*branch, err error) {
 	runs := 0
 	for depth, deeper := 1, true; deeper && len(all) < enoughBranches && runs < enoughRuns; depth++ {
 		all, deeper = nil, false
@@ -68,7 +68,7 @@ func (b *branch) copy() *branch {
 func (b *branch) last() *node { return b.path[len(b.path)-1] }
 
 // run executes the schedule of the path, and goes on to its end.
-func (b *branch) run(r executor) (o Ending, finished bool, err error) {
+func (b *branch) run(r *runner) (o Ending, finished bool, err error) {
 	b.depth = 0
 	o, finished, err = r.run(b.choose)
 	if b.last().chosen >= 0 {

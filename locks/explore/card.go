@@ -31,21 +31,19 @@ func faultKinds() []fault {
 
 func (f fault) at(backends []string) bool {
 	return f.on == "" || slices.ContainsFunc(backends, func(b string) bool {
-		return b == f.on || f.on == "redis" && b == "redlock" || f.on == "zookeeper" && b == "etcd"
+		return b == f.on || f.on == "redis" && b == "redlock"
 	})
 }
 
 // Scopes returns the searches that show what a card says: two clients, with each kind of fault once,
-// and again with fencing tokens if the strategy has them. The strategies that need a real MySQL have
-// only the search without a fault, because there are no others on it.
+// and again with fencing tokens if the strategy has them.
 func Scopes(card api.Card) (all []Scope) {
-	_, onMySQL := OnMySQL(card.ID)
 	for _, fenced := range []bool{false, true} {
 		if (Scope{Strategy: card.ID, Bounds: Bounds{Fenced: fenced}}).Supported() != nil {
 			continue
 		}
 		for _, f := range faultKinds() {
-			if b := f.bounds; f.at(card.Backends) && (b == Bounds{} || !onMySQL) {
+			if b := f.bounds; f.at(card.Backends) {
 				b.Clients, b.Fenced = 2, fenced
 				all = append(all, Scope{Strategy: card.ID, Bounds: b})
 			}

@@ -43,6 +43,7 @@ func TestFindings(t *testing.T) {
 		"ZooKeeper":                        {"zk-ephemeral", Bounds{Clients: 2}, false, false},
 		"ZooKeeper, a crash":               {"zk", Bounds{Clients: 2, Crashes: 1}, false, false},
 		"ZooKeeper, an expiry":             {"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}, true, false},
+		"ZooKeeper, an expiry, fenced":     {"zk", Bounds{Clients: 2, Expiries: 1, Fenced: true}, false, false},
 		"no lock":                          {"none", Bounds{Clients: 2}, true, false},
 		"a pause, no expiry":               {"redis-setnx", Bounds{Clients: 2, Pauses: 1}, false, false},
 		"a pause":                          {"redis-lua", Bounds{Clients: 2, Pauses: 1}, true, false},
@@ -52,16 +53,9 @@ func TestFindings(t *testing.T) {
 		"a lost reply":                     {"redis", Bounds{Clients: 2, LostReplies: 1}, false, false},
 		"a fail-over":                      {"redis", Bounds{Clients: 2, Failovers: 1}, true, false},
 		"three masters":                    {"redlock", Bounds{Clients: 2}, false, false},
-		"etcd, three clients":              {"etcd", Bounds{Clients: 3}, false, false},
-		"etcd, a crash":                    {"etcd", Bounds{Clients: 2, Crashes: 1}, false, false},
-		"etcd, a lost reply":               {"etcd", Bounds{Clients: 2, LostReplies: 1}, false, false},
-		"etcd, a pause":                    {"etcd", Bounds{Clients: 2, Pauses: 1}, true, false},
-		"etcd, a pause, fenced":            {"etcd", Bounds{Clients: 2, Pauses: 1, Fenced: true}, false, false},
-		"etcd, an expiry":                  {"etcd", Bounds{Clients: 2, Expiries: 1}, true, false},
-		"etcd, an expiry, fenced":          {"etcd", Bounds{Clients: 2, Expiries: 1, Fenced: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !slices.Contains([]string{"no lock", "a pause", "a crash, no expiry", "a fail-over", "etcd, an expiry", "etcd, an expiry, fenced"}, name) {
+			if !slices.Contains([]string{"no lock", "a pause", "a crash, no expiry", "a fail-over", "ZooKeeper, an expiry", "ZooKeeper, an expiry, fenced"}, name) {
 				rigtest.Nightly(t, "TestCorrect and TestFindings of ./locks/explore")
 			}
 			r := complete(t, tt.strategy, tt.bounds, false)
@@ -103,9 +97,6 @@ func TestReduction(t *testing.T) {
 		{"redis-multi", Bounds{Clients: 1, Pauses: 1}, false},
 		{"zk", Bounds{Clients: 2}, true},
 		{"zk-ephemeral", Bounds{Clients: 2, Expiries: 1}, false},
-		{"etcd", Bounds{Clients: 2, Crashes: 1}, false},
-		{"etcd", Bounds{Clients: 2, Expiries: 1}, false},
-		{"etcd", Bounds{Clients: 2, LostReplies: 1}, false},
 	} {
 		t.Run(fmt.Sprintf("%s %+v", tt.strategy, tt.bounds), func(t *testing.T) {
 			if !tt.short {
@@ -135,7 +126,7 @@ func TestDeadWaiter(t *testing.T) {
 
 // TestSameAgain checks that a search finds the same again.
 func TestSameAgain(t *testing.T) {
-	for _, strategy := range []string{"redis", "redis-uuid", "etcd"} {
+	for _, strategy := range []string{"redis", "redis-uuid", "zk"} {
 		b := Bounds{Clients: 2, LostReplies: 1}
 		one, other := complete(t, strategy, b, false), complete(t, strategy, b, false)
 		if !reflect.DeepEqual(one, other) {
@@ -150,7 +141,32 @@ func TestReplayRefuses(t *testing.T) {
 			t.Errorf("the trail %v is accepted", trail)
 		}
 	}
-	if _, err := Search(t.Context(), Scope{Strategy: "hope", Bounds: Bounds{Clients: 2}}, nil); err == nil {
-		t.Error("a strategy that does not exist is accepted")
+	for _, strategy := range []string{"hope", "for-update", "mutex-in-tx", "redis-stock", "etcd"} {
+		if _, err := Search(t.Context(), Scope{Strategy: strategy, Bounds: Bounds{Clients: 2}}, nil); err == nil {
+			t.Errorf("the strategy %s is accepted", strategy)
+		}
+	}
+}
+
+// TestSteps checks the client and the server of each kind of step.
+func TestSteps(t *testing.T) {
+	for _, tt := range []struct {
+		strategy, trail, want string
+		bounds                Bounds
+	}{
+		{"redis-lua", "A,B,hold-A,time,B,time,B,time,B,time,B,B,B,B,resume-A,A", "A redis-1, B redis-1, A mysql,  , B redis-1,  , B redis-1,  , B redis-1,  , B redis-1, B mysql, B mysql, B redis-1, A , A mysql", Bounds{Pauses: 1}},
+		{"redis-lua", "lose-A,crash-B", "A redis-1, B ", Bounds{LostReplies: 1, Crashes: 1}},
+		{"redis", "begin-B,failover-1", "B ,  redis-1", Bounds{Failovers: 1}},
+		{"zk-ephemeral", "A,expire-A", "A zookeeper, A zookeeper", Bounds{Expiries: 1}},
+	} {
+		tt.bounds.Clients = 2
+		steps, _, _ := Replay(Scope{Strategy: tt.strategy, Bounds: tt.bounds}, strings.Split(tt.trail, ","))
+		var found []string
+		for _, s := range steps {
+			found = append(found, s.Client+" "+s.Server)
+		}
+		if got := strings.Join(found, ", "); got != tt.want {
+			t.Errorf("%s, %s: %q, want %q", tt.strategy, tt.trail, got, tt.want)
+		}
 	}
 }

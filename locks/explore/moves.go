@@ -6,8 +6,8 @@ import "slices"
 type move struct {
 	identity
 	server  string // that has a part in it, or empty
-	nth     int    // among the messages or leases of the client that can be chosen now, from 0
-	what    string // the message, statement or lease, for people
+	nth     int    // among the messages or sessions of the client that can be chosen now, from 0
+	what    string // the message, for people
 	perform func()
 	effect  effect // once it has been performed
 }
@@ -16,9 +16,9 @@ type move struct {
 // that differ only in the server have the same identity.
 type identity struct {
 	kind   Kind
-	client int // whose message, session or lease it is, or noClient
-	// A message or a statement is the nth of the client with this name that the same lines of code have
-	// sent to the server. A lease has only a number.
+	client int // whose message or session it is, or noClient
+	// A message is the nth of the client with this name that the same lines of code have sent to the server.
+	// A session has only a number.
 	name, path string
 	n          int
 }
@@ -133,16 +133,16 @@ func (x *schedule) faults() (moves []move) {
 	return moves
 }
 
-// expiry returns the end of a session of ZooKeeper or of a lease of etcd before its time. A session has no name.
-func expiry(client int, server, lease string, perform func()) move {
+// expiry returns the end of a session of ZooKeeper before its time.
+func expiry(client int, perform func()) move {
 	m := clientMove(Expire, client)
-	m.server, m.what, m.perform = server, lease, perform
+	m.server, m.perform = "zookeeper", perform
 	return m
 }
 
 func (x *schedule) addExpiries(add func(left *int, m move, perform func())) {
 	expired := map[int]int{} // number of expiries by client
-	for _, m := range slices.Concat(x.zk.expiries(), x.etcd.expiries()) {
+	for _, m := range x.zk.expiries() {
 		left := &x.left.Expiries
 		if x.clients[m.client].crashed { // the server ends it in any case, and at any time
 			once := 1

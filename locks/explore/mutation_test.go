@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	mutations = 20
+	mutations = 14
 	// nothing stands in place of the harm that a search finds.
 	nothing = "nothing"
 )
@@ -135,9 +135,6 @@ func parseBounds(text string) (b Bounds, err error) {
 // correct searches the strategy without the patch.
 func (m mutation) correct(t *testing.T) (scope Scope, r Result) {
 	scope = Scope{Strategy: m.strategy, Bounds: m.bounds}
-	if _, must := OnMySQL(m.strategy); must {
-		scope.MySQL = migrated(t)
-	}
 	r, err := Search(t.Context(), scope, nil)
 	if err != nil || !r.Complete || r.Schedules == 0 {
 		t.Fatalf("the correct strategy: complete %v, %v", r.Complete, err)
@@ -204,7 +201,7 @@ func (m mutation) search(t *testing.T, program string, scope Scope) (r Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, ".", []string{scopeEnv + "=" + string(text), mysqlEnv + "=" + scope.MySQL}, program)
+	out := run(t, ".", []string{scopeEnv + "=" + string(text)}, program)
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (x *schedule) outcome() (o Ending, err error) {
 	x.mu.Lock()
 	o.Two, o.Left = x.two, x.row.count
 	x.mu.Unlock()
-	o.Late = time.Since(x.began) >= lease*x.scale
+	o.Late = time.Since(x.began) >= lease
 	if x.counter != nil {
 		for range 10 { // each connection that a fault has broken costs a try
 			if o.Left, err = x.counter.Count(context.Background(), product); err == nil {

@@ -38,7 +38,7 @@ type actor struct {
 
 func actorOf(m move) actor {
 	switch m.kind {
-	case Begin, Deliver, Statement, Resume: // what a client does by itself
+	case Begin, Deliver, Resume: // what a client does by itself
 		return actor{Deliver, m.client}
 	}
 	return actor{m.kind, m.client}
@@ -85,7 +85,7 @@ func (p *priorities) choose(moves []move) (chosen int) {
 const probes = 10
 
 // random runs the schedules of the scope's Random, each from the beginning. It gives up at the first error.
-func (s *search) random(ctx context.Context, r executor) error {
+func (s *search) random(ctx context.Context, r *runner) error {
 	drawn, steps := new(*s.result.Random), 0
 	s.result.Random = drawn
 	once := func(number, falls int) error {

@@ -19,7 +19,6 @@ type runner struct {
 	Scope
 	lock    Lock
 	scripts map[string]string
-	scale   time.Duration // how many times longer leases and waits are
 }
 
 func newRunner(t Scope) (*runner, error) {
@@ -27,10 +26,7 @@ func newRunner(t Scope) (*runner, error) {
 		return nil, err
 	}
 	lock, _ := t.find() // Supported has found it
-	r := &runner{Scope: t, lock: lock, scripts: redislock.Scripts(), scale: 1}
-	if slices.Contains(lock.Card.Backends, "etcd") {
-		r.scale = slower
-	}
+	r := &runner{Scope: t, lock: lock, scripts: redislock.Scripts()}
 	return r, nil
 }
 
@@ -79,16 +75,18 @@ func (t Scope) Supported() error {
 	switch {
 	case err != nil:
 		return err
-	case card.Unrepeatable:
-		return fmt.Errorf("explore: %s cannot be explored: it draws rows at random, or each of its tries has another effect", card.ID)
-	case slices.Contains(card.Protects, api.WriteBehind): // that needs tables in MySQL beside the stock in Redis
-		return fmt.Errorf("explore: %s runs on servers that the explorer does not have yet", card.ID)
+	case !enoughInMemory(card):
+		return fmt.Errorf("explore: %s needs a server that explore does not have in memory: try \"oversell break race %[1]s\" or \"oversell step %[1]s\"", card.ID)
 	case t.Bounds.Fenced && !card.Fenced:
 		return fmt.Errorf("explore: %s has no fencing token", card.ID)
-	case t.Lock != nil && t.MySQL != "":
-		return fmt.Errorf("explore: %s runs in memory only", card.ID)
 	}
 	return nil
+}
+
+// enoughInMemory reports whether the servers in memory are enough for a lock. Of MySQL, there is one row without transactions.
+func enoughInMemory(card api.Card) bool {
+	transactions := card.Family == "mysql" || card.BrokenBy(api.EarlyRelease) || slices.Contains(card.Protects, api.WriteBehind)
+	return !transactions && !slices.Contains(card.Backends, "etcd")
 }
 
 // find returns the lock of a scope, or the strategy of the catalogue.

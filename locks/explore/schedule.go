@@ -112,7 +112,7 @@ func (x *schedule) begin(c *client) {
 
 // open connects a client, and prepares its sale of one piece.
 func (x *schedule) open(ctx context.Context, i int) (err error) {
-	b := catalog.Backends{Lease: lease * x.scale}
+	b := catalog.Backends{Lease: lease}
 	for _, s := range x.redis {
 		c, err := x.openRedis(i, s)
 		if err != nil {
@@ -121,12 +121,9 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 		b.Redlock, b.Redis = append(b.Redlock, c), c
 	}
 	if slices.Contains(x.lock.Card.Backends, "zookeeper") {
-		if b.ZooKeeper, err = x.zk.open(i, lease*x.scale); err != nil {
+		if b.ZooKeeper, err = x.zk.open(i, lease); err != nil {
 			return err
 		}
-	}
-	if slices.Contains(x.lock.Card.Backends, "etcd") {
-		b.Etcd = x.openEtcd(i)
 	}
 	if b.DB, err = stock.OpenOn(database{x.world, i}, 10); err != nil {
 		return err
@@ -143,13 +140,13 @@ func (x *schedule) open(ctx context.Context, i int) (err error) {
 	c.sale = func() {
 		began := time.Now()
 		_, err := strategy.Deduct(ctx, stock.Order{
-			Product: product, Qty: 1, Owner: letter(i), Wait: wait * x.scale, Lease: lease * x.scale, Fenced: x.Bounds.Fenced,
+			Product: product, Qty: 1, Owner: letter(i), Wait: wait, Lease: lease, Fenced: x.Bounds.Fenced,
 		})
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.hold(i, false)
 		c.err, c.done = err, true
-		c.inVain = errors.Is(err, locks.ErrNotAcquired) && time.Since(began) >= wait*x.scale
+		c.inVain = errors.Is(err, locks.ErrNotAcquired) && time.Since(began) >= wait
 	}
 	return nil
 }
@@ -181,8 +178,8 @@ func (x *schedule) passTime() {
 	}
 	for range leap / tick {
 		x.tick()
-		time.Sleep(tick * x.scale)
-		x.fastForward(tick * x.scale)
+		time.Sleep(tick)
+		x.fastForward(tick)
 		synctest.Wait()
 		x.mu.Lock()
 		sent := false
@@ -221,7 +218,6 @@ func (x *schedule) fastForward(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.zk.expire(time.Now())
-	x.etcd.expire(time.Now())
 }
 
 func (x *schedule) allDone() bool {

@@ -1,13 +1,10 @@
 // Package explore enumerates the schedules of a strategy: all orders in which the messages of its
 // clients can reach the servers, with a bounded number of faults. It runs the code of the strategy
-// and its scripts against servers in memory, with a clock of its own (testing/synctest). The strategies
-// of MySQL run on a real server, see mysqlExecutor.
+// and its scripts against servers in memory, with a clock of its own (testing/synctest).
 package explore
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -26,8 +23,6 @@ type Scope struct {
 	Random *Random `json:"random,omitempty"`
 	// Lock is the lock that Strategy names, if it is not in the catalogue.
 	Lock *Lock `json:"-"`
-	// MySQL is the data source name of a real MySQL or MariaDB. Without it, all servers are in memory.
-	MySQL string `json:"-"`
 }
 
 // Result is what a search has found.
@@ -59,7 +54,7 @@ func Search(ctx context.Context, t Scope, progress func(Result)) (Result, error)
 }
 
 func (s *search) run(ctx context.Context) (Result, error) {
-	r, err := openExecutor(s.result.Scope)
+	r, err := newRunner(s.result.Scope)
 	if err != nil {
 		return Result{Scope: s.result.Scope}, err
 	}
@@ -68,13 +63,12 @@ func (s *search) run(ctx context.Context) (Result, error) {
 	} else {
 		err = s.all(ctx, r)
 	}
-	err = cmp.Or(err, r.Close())
 	s.result.Complete = err == nil && ctx.Err() == nil && s.result.Random == nil
 	return s.result, err
 }
 
 // all runs all schedules, divided into branches.
-func (s *search) all(ctx context.Context, r executor) error {
+func (s *search) all(ctx context.Context, r *runner) error {
 	branches, err := divide(ctx, r, s.result.Full)
 	if err != nil {
 		return err
@@ -100,8 +94,7 @@ type search struct {
 
 	mu     sync.Mutex
 	result Result
-	first  []int     // the choices of result.Shortest
-	tree   *prefixes // nil if nobody asked for it
+	first  []int // the choices of result.Shortest
 }
 
 func newSearch(t Scope, progress func(Result)) *search {
@@ -109,7 +102,7 @@ func newSearch(t Scope, progress func(Result)) *search {
 }
 
 // runOne runs a schedule of a branch, and adds it to the result.
-func (s *search) runOne(b *branch, r executor) error {
+func (s *search) runOne(b *branch, r *runner) error {
 	o, finished, err := b.run(r)
 	if err != nil {
 		return fmt.Errorf("explore %s: %w", s.result.Strategy, err)
@@ -120,7 +113,6 @@ func (s *search) runOne(b *branch, r executor) error {
 		s.compare(o, b.path)
 		o.Two = o.Two || b.mayHaveTwoHolders()
 		s.result.add(o)
-		s.tree.add(b.path, o)
 	} else {
 		s.result.Redundant++
 	}
@@ -142,11 +134,10 @@ func (r *Result) add(o Ending) {
 
 // Replay runs one schedule. It returns its steps, also if a token of the trail does not fit.
 func Replay(t Scope, trail []string) (steps []Step, o Ending, err error) {
-	r, err := openExecutor(t)
+	r, err := newRunner(t)
 	if err != nil {
 		return nil, o, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
 	var wrong error
 	o, finished, err := r.run(func(moves []move) int {
 		if len(steps) == len(trail) {

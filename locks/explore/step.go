@@ -8,19 +8,18 @@ import (
 // Kind says what happens in a step.
 type Kind string
 
-// These are the kinds of steps. A trail has their texts, except for Deliver and Statement.
+// These are the kinds of steps. A trail has their texts, except for Deliver.
 const (
-	Begin     Kind = "begin"     // a client begins its sale
-	Deliver   Kind = "deliver"   // a message reaches a server in memory
-	Statement Kind = "statement" // a real MySQL executes a statement
-	Time      Kind = "time"      // time passes
-	Resume    Kind = "resume"    // a paused client goes on
-	Pause     Kind = "pause"     // a client is paused before its message is delivered
-	Hold      Kind = "hold"      // a client is paused before it gets the answer
-	Lose      Kind = "lose"      // a server executes a message, and its answer is lost
-	Crash     Kind = "crash"     // a client crashes
-	Expire    Kind = "expire"    // ZooKeeper ends a session, or etcd a lease
-	Failover  Kind = "failover"  // an empty Redis replaces another one
+	Begin    Kind = "begin"    // a client begins its sale
+	Deliver  Kind = "deliver"  // a message reaches its server
+	Time     Kind = "time"     // time passes
+	Resume   Kind = "resume"   // a paused client goes on
+	Pause    Kind = "pause"    // a client is paused before its message is delivered
+	Hold     Kind = "hold"     // a client is paused before it gets the answer
+	Lose     Kind = "lose"     // a server executes a message, and its answer is lost
+	Crash    Kind = "crash"    // a client crashes
+	Expire   Kind = "expire"   // ZooKeeper ends a session
+	Failover Kind = "failover" // an empty Redis replaces another one
 )
 
 // Step is one choice of a schedule.
@@ -56,30 +55,26 @@ func (m move) token() string {
 	if m.nth > 0 {
 		name += fmt.Sprintf(".%d", m.nth+1)
 	}
-	if m.kind == Deliver || m.kind == Statement {
+	if m.kind == Deliver {
 		return name
 	}
 	return string(m.kind) + "-" + name
 }
 
 func (m move) text() string {
-	switch {
-	case m.kind == Time:
+	if m.kind == Time {
 		return "Time passes."
-	case m.kind == Expire && m.what == "":
-		return "The session of " + m.letter() + " ends."
 	}
 	format := map[Kind]string{
-		Begin:     "%[1]s begins its sale.",
-		Deliver:   "%[1]s: %[2]s on %[3]s.",
-		Statement: "%[1]s: %[2]s",
-		Resume:    "%[1]s goes on.",
-		Pause:     "%[1]s is paused.",
-		Hold:      "%[1]s: %[2]s on %[3]s; %[1]s is paused before it gets the answer.",
-		Lose:      "%[1]s: %[2]s on %[3]s; the answer is lost.",
-		Crash:     "%[1]s crashes.",
-		Expire:    "%[3]s ends the lease %[2]s of %[1]s.",
-		Failover:  "%[3]s is replaced by an empty one.",
+		Begin:    "%[1]s begins its sale.",
+		Deliver:  "%[1]s: %[2]s on %[3]s.",
+		Resume:   "%[1]s goes on.",
+		Pause:    "%[1]s is paused.",
+		Hold:     "%[1]s: %[2]s on %[3]s; %[1]s is paused before it gets the answer.",
+		Lose:     "%[1]s: %[2]s on %[3]s; the answer is lost.",
+		Crash:    "%[1]s crashes.",
+		Expire:   "The session of %[1]s ends.",
+		Failover: "%[3]s is replaced by an empty one.",
 	}[m.kind]
 	return fmt.Sprintf(format, m.letter(), m.what, m.server)
 }

@@ -15,40 +15,6 @@ func (h Harm) Shortest() api.Text {
 	}[h]
 }
 
-// Sentence says what the search has found.
-func (r Result) Sentence() api.Text {
-	n, of := number(r.Oversold), number(r.Schedules)
-	switch {
-	case r.Oversold == 0 && r.Stalled > 0:
-		return api.Textf("%[1]s: none of %[2]s schedules loses an update, but in %[3]s a client waits in vain for the lock.", "%[1]s：%[2]s 种调度都没有丢失更新，但有 %[3]s 种里有客户端白等锁。",
-			r.Strategy, of, number(r.Stalled))
-	case r.Oversold == 0:
-		return api.Textf("%[1]s: none of %[2]s schedules loses an update.", "%[1]s：%[2]s 种调度都没有丢失更新。", r.Strategy, of)
-	}
-	return api.Textf("%[1]s: %[2]s of %[3]s schedules lose an update.", "%[1]s：%[3]s 种调度中有 %[2]s 种丢失更新。", r.Strategy, n, of)
-}
-
-// Sign returns the sign of what the search has found.
-func (r Result) Sign() string {
-	switch {
-	case r.Oversold > 0:
-		return "✗"
-	case r.Stalled > 0:
-		return "!"
-	case r.Complete:
-		return "✓"
-	}
-	return "?"
-}
-
-// Extent says whether the search has found all schedules.
-func (r Result) Extent() api.Text {
-	if r.Complete {
-		return api.Text{EN: "These are all schedules within the bounds.", ZH: "这是界限内的全部调度。"}
-	}
-	return api.Text{EN: "These are not all schedules: the search was ended before it was complete.", ZH: "这不是全部调度：搜索在完成之前就结束了。"}
-}
-
 // Count is a number of schedules, and what they have in common.
 type Count struct {
 	N  string

@@ -19,7 +19,6 @@ type world struct {
 	inFlight []*message
 	redis    []*server
 	zk       *ensemble
-	etcd     *etcd
 	links    []*link
 	sent     int // number of messages
 	moment   int // counts the moves, and the ticks of the clock
@@ -73,9 +72,6 @@ type message struct {
 	on      *link       // nil for a request, see call
 	answer  chan<- bool // of a request: false if the answer is lost
 	lost    error       // of a request: what the client gets if the answer is lost
-	// background is true for a request that is executed at once if the client is not paused and has sent
-	// nothing else, since it is of no interest then.
-	background bool
 }
 
 var errCrashed = errors.New("this process has crashed")
@@ -88,7 +84,6 @@ func newWorld(clients, servers int) *world {
 		w.clients = append(w.clients, &client{running: running, sent: map[string]int{}})
 	}
 	w.zk = newEnsemble(w)
-	w.etcd = newEtcd(w)
 	for i := range servers {
 		w.redis = append(w.redis, &server{name: fmt.Sprintf("redis-%d", i+1), scripts: map[string]bool{}})
 	}
@@ -132,11 +127,7 @@ func (w *world) call(ctx context.Context, m *message, execute func() error) erro
 		w.mu.Unlock()
 		return errCrashed
 	}
-	if m.background && !c.paused && len(w.from(m.client)) == 0 {
-		m.deliver()
-	} else {
-		w.send(m)
-	}
+	w.send(m)
 	w.mu.Unlock()
 	select {
 	case arrived := <-answer:
@@ -262,7 +253,6 @@ func (w *world) crash(client int) {
 		}
 	}
 	w.breakLinks(func(l *link) bool { return l.client == client })
-	w.etcd.disconnect(client)
 	if w.clients[client].paused {
 		w.resume(client)
 	}

@@ -325,7 +325,7 @@ func (e *ensemble) expiries() (all []move) {
 		if client := e.w.clients[owner]; client.done && !client.crashed && len(e.owned(id)) == 0 {
 			continue
 		}
-		all = append(all, expiry(owner, "zookeeper", "", func() { e.endSession(id) }))
+		all = append(all, expiry(owner, func() { e.endSession(id) }))
 	}
 	return all
 }

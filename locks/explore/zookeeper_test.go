@@ -25,6 +25,15 @@ func TestZooKeeper(t *testing.T) {
 	}
 }
 
+// sameAnswers compares what a script has got from a server in memory and from a real one.
+func sameAnswers(t *testing.T, memory, really string) {
+	t.Helper()
+	t.Logf("a real server answers\n%s", really)
+	if memory != really || memory == "" {
+		t.Errorf("the server in memory answers\n%s", memory)
+	}
+}
+
 // TestZooKeeperRefuses checks that the server in memory refuses the watches that it does not have.
 func TestZooKeeperRefuses(t *testing.T) {
 	inMemory(t, func(s *script) {

@@ -114,7 +114,7 @@ func (s *dbRowRecursive) Clear(ctx context.Context, key string) error {
 func (*dbRowRecursive) Card() api.Card {
 	return api.Card{
 		ID: "db-row-recursive", Family: "mysql", Source: "2.2", Scope: api.ScopeNone,
-		Backends: []string{"mysql"}, Slow: true, Unrepeatable: true,
+		Backends: []string{"mysql"}, Slow: true,
 		Title: api.Text{EN: "INSERT to lock, with the retry as printed", ZH: "插入加锁，照教程原样递归重试"},
 		Summary: api.Text{
 			EN: "A request whose INSERT fails calls the method again, and then sells once more without the lock: one request takes several pieces.",

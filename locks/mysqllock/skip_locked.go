@@ -168,7 +168,7 @@ func (*skipLocked) Restock(tx *gorm.DB, product int64) error {
 func (*skipLocked) Card() api.Card {
 	return api.Card{
 		ID: "skip-locked", Family: "mysql", Source: "beyond", Scope: api.ScopeShared, Safe: true,
-		Backends: []string{"mysql"}, CriticalStep: api.Read, Unrepeatable: true,
+		Backends: []string{"mysql"}, CriticalStep: api.Read,
 		Title: api.Text{EN: "A row for each piece, SKIP LOCKED", ZH: "一件一行 SKIP LOCKED"},
 		Summary: api.Text{
 			EN: "Each piece is a row. A sale locks one that no other sale has locked, and deletes it. If all remaining rows are locked, it waits: another sale may roll back, so locked does not mean sold out.",
