@@ -241,7 +241,11 @@ func (l *session) begin(ctx context.Context) error {
 }
 
 func (l *session) draw() {
-	fmt.Fprint(l.out, map[bool]string{true: "\x1b[2J\x1b[H", false: "\n"}[l.clear])
+	if l.clear {
+		fmt.Fprint(l.out, "\x1b[2J\x1b[H")
+	} else {
+		fmt.Fprintln(l.out)
+	}
 	l.round.Draw(l.out, l.screen())
 	l.say("\na, b: A or B goes on   s: the solution   r: start again   q: quit")
 }

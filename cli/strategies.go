@@ -45,7 +45,10 @@ func printCatalogue(w io.Writer, cards []api.Card, screen terminal.Screen, lang 
 		api.ScopeNone: {EN: "nothing", ZH: "无"}, api.ScopeProcess: {EN: "one process", ZH: "一个进程"}, api.ScopeShared: {EN: "all replicas", ZH: "所有副本"},
 	}
 	for _, card := range cards {
-		sign := map[bool]string{true: terminal.Good, false: terminal.Bad}[card.Safe]
+		sign := terminal.Bad
+		if card.Safe {
+			sign = terminal.Good
+		}
 		t.Rows = append(t.Rows, []terminal.Cell{
 			{Text: card.ID}, {Text: scopes[card.Scope].In(lang)}, {Text: sign, Sign: sign}, {Text: card.Summary.In(lang)},
 		})

@@ -128,7 +128,9 @@ func (p *coursePage) system(t *questionState, runs []measure.Result) api.Text {
 	at := slices.IndexFunc(words, func(w string) bool { _, err := findCard(cards, w, 0); return err == nil })
 	s := p.s.system(append(words, "none")[max(0, at)])
 	if strings.HasPrefix(url, "/test/") && s.Lock == stage.Nowhere { // a primitive
-		s.Lock = map[bool]stage.Place{true: "ZooKeeper", false: "Redis"}[strings.Contains(url, "barrier") || strings.Contains(url, "counter")]
+		if s.Lock = "Redis"; strings.Contains(url, "barrier") || strings.Contains(url, "counter") {
+			s.Lock = "ZooKeeper"
+		}
 	}
 	if !slices.Contains(words, "run") {
 		if s.Clients = []stage.Box{{Name: "A"}, {Name: "B"}}; url == "" {

@@ -74,7 +74,10 @@ func (now scene) Next() string {
 	if at := slices.Index(tour, now.Card.ID); at >= 0 {
 		return tour[(at+1)%len(tour)]
 	}
-	return map[bool]string{true: "redis", false: "mutex"}[now.Lost]
+	if now.Lost {
+		return "redis"
+	}
+	return "mutex"
 }
 
 // shortest is the recording of a strategy, with the smallest number of moves to a lost update.

@@ -126,7 +126,9 @@ func (l *lock) serve(r request) {
 	case "release":
 		answer, err = l.release()
 	case "verify":
-		answer = map[bool]string{true: "held", false: "not_held"}[l.left() > 0]
+		if answer = "not_held"; l.left() > 0 {
+			answer = "held"
+		}
 	case "clear":
 		_, err = l.redis("DEL", "lock:"+r.Key)
 		answer = "done"

@@ -147,15 +147,22 @@ func serve(r request, l *Lock) {
 	switch r.Do {
 	case "acquire":
 		if ok, err = l.Acquire(time.Duration(r.WaitMS) * time.Millisecond); ok {
-			a.Fence = l.Fence
+			a.Answer, a.Fence = "granted", l.Fence
+		} else {
+			a.Answer = "not_acquired"
 		}
-		a.Answer = map[bool]string{true: "granted", false: "not_acquired"}[ok]
 	case "release":
-		ok, err = l.Release()
-		a.Answer = map[bool]string{true: "released", false: "not_held"}[ok]
+		if ok, err = l.Release(); ok {
+			a.Answer = "released"
+		} else {
+			a.Answer = "not_held"
+		}
 	case "verify":
-		ok, err = l.Held()
-		a.Answer = map[bool]string{true: "held", false: "not_held"}[ok]
+		if ok, err = l.Held(); ok {
+			a.Answer = "held"
+		} else {
+			a.Answer = "not_held"
+		}
 	default: // clear: delete the data of the key. Add the names of your other keys.
 		_, err = redis("DEL", "lock:"+r.Key)
 		a.Answer = "done"

@@ -179,8 +179,12 @@ func (d *drawing) next() Move {
 		case gone:
 		case !r.running:
 			consider(Move{Do: d.Begins, Client: client}, often)
-			if d.Begins != Sells {
-				consider(Move{Do: d.end(), Client: client}, map[bool]int{false: 1, true: often}[d.Begins == Awaits]) // it holds nothing
+			switch d.Begins {
+			case Sells:
+			case Awaits:
+				consider(Move{Do: d.end(), Client: client}, often)
+			default:
+				consider(Move{Do: d.end(), Client: client}, 1) // it holds nothing
 			}
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
 				consider(Move{Do: v, Client: client}, twice)
@@ -226,7 +230,11 @@ func (d *drawing) detailed(m Move) Move {
 		if d.IntN(4) > 0 && m.Client != guest {
 			m.At = d.Steps[d.IntN(len(d.Steps))]
 		}
-		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(map[bool]int{false: 12, true: 4}[d.Nests]) == 0
+		one := 12 // in so many
+		if d.Nests {
+			one = 4
+		}
+		m.Try, m.Nested = d.IntN(6) == 0, d.Locker && d.IntN(one) == 0
 	case Resumes:
 		if later := d.Steps[d.requests[m.Client].at+1:]; len(later) > 0 && d.IntN(2) == 0 {
 			m.At = later[d.IntN(len(later))]

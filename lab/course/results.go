@@ -67,7 +67,9 @@ func (r *Results) addRuns(report []byte) error {
 	for i, result := range all {
 		if result.Guard != "" {
 			r.byGuard[result.Guard] = raw[i]
-			result.Verdict = map[bool]string{true: "holds", false: "broken"}[len(result.Broken) == 0]
+			if result.Verdict = "holds"; len(result.Broken) > 0 {
+				result.Verdict = "broken"
+			}
 		} else {
 			r.byName[result.Strategy] = raw[i]
 		}

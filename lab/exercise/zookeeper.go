@@ -129,7 +129,13 @@ func (s *zkSession) run(command, node string, data []byte, o zkOptions) (string,
 
 func (s *zkSession) create(node string, data []byte, o zkOptions) (created string, err error) {
 	acl := zk.WorldACL(zk.PermAll)
-	flags := map[bool]int32{true: zk.FlagEphemeral}[o.ephemeral] | map[bool]int32{true: zk.FlagSequence}[o.sequence]
+	flags := int32(0)
+	if o.ephemeral {
+		flags |= zk.FlagEphemeral
+	}
+	if o.sequence {
+		flags |= zk.FlagSequence
+	}
 	switch {
 	case o.container:
 		created, err = s.conn.CreateContainer(node, data, zk.FlagContainer, acl)

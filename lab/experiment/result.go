@@ -75,8 +75,13 @@ func (r Result) Name() string {
 // Agreement compares the result with the claim on the strategy's card: a protection allows no failed run, and a claimed flaw
 // must show in 95 %.
 func (r Result) Agreement() string {
-	number := map[bool]int{true: 1}
-	return r.Claim.Agreement(1, number[r.Verdict.Failed()], number[r.Verdict == api.Inconclusive])
+	switch {
+	case r.Verdict.Failed():
+		return r.Claim.Agreement(1, 1, 0)
+	case r.Verdict == api.Inconclusive:
+		return r.Claim.Agreement(1, 0, 1)
+	}
+	return r.Claim.Agreement(1, 0, 0)
 }
 
 func (r Result) contradicts() bool { return r.Agreement() == api.Contradicts }

@@ -173,7 +173,11 @@ func (p Plan) request() (string, request, error) {
 		return "", request{}, fmt.Errorf("load: %w", err)
 	}
 	r := request{host: u.Hostname(), tls: u.Scheme == "https"}
-	r.addr = net.JoinHostPort(r.host, cmp.Or(u.Port(), map[bool]string{false: "80", true: "443"}[r.tls]))
+	port := "80"
+	if r.tls {
+		port = "443"
+	}
+	r.addr = net.JoinHostPort(r.host, cmp.Or(u.Port(), port))
 	r.bytes = []byte("GET " + u.RequestURI() + " HTTP/1.1\r\n" +
 		"Host: " + u.Host + "\r\n" +
 		"User-Agent: oversell-run\r\n" +

@@ -117,7 +117,11 @@ func (r *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 func (r *run) unlock(ctx context.Context, b *buyer) error {
 	h := *b.hand
 	h.act.Act, h.failed = check.Leave, nil
-	return r.ask(ctx, b, &h, map[bool]string{false: r.subject.Primitive.free, true: r.subject.Primitive.freeAll}[h.Many], url.Values{})
+	route := r.subject.Primitive.free
+	if h.Many {
+		route = r.subject.Primitive.freeAll
+	}
+	return r.ask(ctx, b, &h, route, url.Values{})
 }
 
 // ask sends a request, and waits until it has ended, or takes no step any more.

@@ -156,7 +156,10 @@ func frame(data []byte, at int) int {
 func etcdRequest(data []byte) (length int, name string) {
 	const preface, head, isData, ends, message, watches = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 9, 0, 1, 9 + 5, 1<<3 | 2
 	if bytes.HasPrefix([]byte(preface), data[:min(len(data), len(preface))]) {
-		return map[bool]int{true: len(preface)}[len(data) >= len(preface)], ""
+		if len(data) < len(preface) {
+			return 0, ""
+		}
+		return len(preface), ""
 	}
 	if len(data) < head {
 		return 0, ""

@@ -30,7 +30,10 @@ func (t Recorded) Shows() bool { return len(t.overlaps) > 0 || t.lostUpdate() !=
 
 func (t Recorded) sentences(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
-	return strings.Join(all, map[bool]string{false: " "}[t.lang == "zh"])
+	if t.lang == "zh" {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all, " ")
 }
 
 // lapseCause says why the second request acquired the lock while the first believed that it held it.
@@ -46,10 +49,9 @@ func (t Recorded) lapseCause(o overlap) string {
 	}
 	why := t.say("before its work was finished", "工作还没做完")
 	if s, there := t.silencing(o.first, h); there {
-		why = map[bool]string{
-			true:  t.say("while it was cut off from the lock's server", "期间与锁服务器的连接被切断"),
-			false: t.say("while its process was frozen", "期间进程停顿"),
-		}[s.Kind() == history.CutOff]
+		if why = t.say("while its process was frozen", "期间进程停顿"); s.Kind() == history.CutOff {
+			why = t.say("while it was cut off from the lock's server", "期间与锁服务器的连接被切断")
+		}
 	}
 	return t.say("The lease of %[1]s ended at %[3]s s, %[5]s, and %[2]s acquired the lock at %[4]s s.",
 		"%[1]s 的租期在 %[3]s 秒结束（%[5]s），%[2]s 在 %[4]s 秒拿到锁。", a, b, t.since(h.lapse), t.since(o.from), why)

@@ -85,7 +85,10 @@ func WriteHazards(w io.Writer) error {
 	_, _ = fmt.Fprintln(out)
 	for _, e := range experiment.All() {
 		_, _ = fmt.Fprintf(out, "- `%s`: %s. *%s*\n", e.Hazard, e.Title.EN, e.Shows.EN)
-		more := map[bool]string{true: ", or another one: the seed chooses"}[len(e.Plans) > 1]
+		more := ""
+		if len(e.Plans) > 1 {
+			more = ", or another one: the seed chooses"
+		}
 		for _, plan := range e.Plans[:min(1, len(e.Plans))] {
 			_, _ = fmt.Fprintf(out, "  - `%s`%s\n", plan, more)
 		}
