@@ -49,7 +49,6 @@ const (
 	Credited       Outcome = "credited"
 	CreditedBefore Outcome = "credited_before" // by an earlier request with the same key
 	Held           Outcome = "held"            // a lock or permits were held, and released
-	Kept           Outcome = "kept"            // a lock or permits are held after the answer
 	Locked         Outcome = "locked"
 	Unlocked       Outcome = "unlocked"
 	Opened         Outcome = "opened"  // the latch is open

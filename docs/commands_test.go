@@ -171,7 +171,6 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/counter?op=increment&backend=zk'":              lab,
 
 		"curl 'http://127.0.0.1:8080/test/write?then=read&downgrade=true&hold=2s'": lab,
-		"curl 'http://127.0.0.1:8080/test/write?keep=true&lease=2s'":               lab,
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A'":            lab,
 		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis&owner=A'":          lab,
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis&owner=A&lease=2s'":   lab,
@@ -180,6 +179,7 @@ func runners() map[string]runner {
 		"curl 'http://127.0.0.1:8080/test/lock?strategy=redis-multi&owner=A&name=stock&also=order,coupon'": lab,
 		"curl 'http://127.0.0.1:8080/test/unlock?strategy=redis-multi&owner=A&name=stock'":                 lab,
 		// The reset before each command deletes these locks, so their unlock needs a test of its own.
+		"curl 'http://127.0.0.1:8080/test/write/lock?owner=B&lease=2s'":         lab,
 		"curl 'http://127.0.0.1:8080/test/read/lock?owner=A'":                   lab,
 		"curl 'http://127.0.0.1:8080/test/read/unlock?owner=A'":                 {file: "handlers/by_hand_test.go", as: `"read/unlock"`},
 		"curl 'http://127.0.0.1:8080/test/write/lock?owner=A'":                  lab,

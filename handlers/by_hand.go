@@ -25,8 +25,6 @@ const (
 	// longestHold limits the time of a lock whose owner never unlocks it.
 	longestHold = 10 * time.Minute
 	maxKept     = 1000
-	// defaultKeep is the lease of a primitive that a request keeps, unless the request has another.
-	defaultKeep = 10 * time.Second
 )
 
 // keptID names the locks of one owner. of is the strategy, or the backend and the route of a primitive.
@@ -119,7 +117,7 @@ func (c *primitiveCall) lockToKeep(acquire acquire) operation {
 	r := &c.request
 	r.Wait, r.NoRenew = c.durationTo("wait", primitiveWait, 0, longestWait), r.Lease > 0
 	return func() (any, error) {
-		lock, count, err := c.acquireToKeep(acquire, longestHold)
+		lock, count, err := c.acquireToKeep(acquire)
 		if err != nil {
 			return nil, err
 		}
@@ -164,8 +162,8 @@ func (c *primitiveCall) release() (any, error) {
 	return answer, nil
 }
 
-// acquireToKeep acquires a lock that stays after the request, for longest at most. An owner acquires one at a time.
-func (c *primitiveCall) acquireToKeep(acquire acquire, longest time.Duration) (lock *locks.Lock, count int, err error) {
+// acquireToKeep acquires a lock that stays after the request, for longestHold at most. An owner acquires one at a time.
+func (c *primitiveCall) acquireToKeep(acquire acquire) (lock *locks.Lock, count int, err error) {
 	ctx, k, id, r, began := c.context(), &c.service.kept, c.id(), c.request, time.Now()
 	leave, err := k.turns.Take(ctx, fmt.Sprint(id), r.Wait)
 	if err != nil {
@@ -182,7 +180,7 @@ func (c *primitiveCall) acquireToKeep(acquire acquire, longest time.Duration) (l
 	c.granted = time.Now()
 	c.trace(ctx, api.Granted)
 	expires := c.card.Unchecked && !c.card.Reentrant
-	return lock, k.keep(id, lock, longest, expires, func() { c.trace(context.Background(), api.Released) }), nil
+	return lock, k.keep(id, lock, expires, func() { c.trace(context.Background(), api.Released) }), nil
 }
 
 // room returns locks.ErrFull if too many locks are kept, or too many names were used.
@@ -205,7 +203,7 @@ func (k *keptLocks) room(id keptID, also []string) error {
 
 // keep stores a lock, and returns how often the owner holds it. If the lock expires without notice, and was granted
 // again, the older grant has expired.
-func (k *keptLocks) keep(id keptID, lock *locks.Lock, longest time.Duration, expires bool, onEnd func()) (count int) {
+func (k *keptLocks) keep(id keptID, lock *locks.Lock, expires bool, onEnd func()) (count int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.all[id]
@@ -219,7 +217,7 @@ func (k *keptLocks) keep(id keptID, lock *locks.Lock, longest time.Duration, exp
 			onEnd()
 		}
 	}
-	timer := time.AfterFunc(longest, func() { end(fmt.Sprintf("it was held for %v, the longest time", longest)) })
+	timer := time.AfterFunc(longestHold, func() { end(fmt.Sprintf("it was held for %v, the longest time", longestHold)) })
 	lock.OnRelease(func() { timer.Stop() })
 	context.AfterFunc(lock.Context(), func() {
 		if lost := context.Cause(lock.Context()); errors.Is(lost, locks.ErrLost) {

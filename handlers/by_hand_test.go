@@ -148,6 +148,13 @@ func TestReadWriteByHand(t *testing.T) {
 			refused(t, path("read/unlock", "A"), http.StatusConflict, "not_held")
 			pass(t, path("write/lock", "B")+"&wait=5s")
 			pass(t, path("write/unlock", "B"))
+			if backend == "redis" { // the only one with a lease per request
+				pass(t, path("write/lock", "C")+"&wait=5s&lease=500ms")
+				pass(t, path("read/lock", "D")+"&wait=30s&lease=500ms")
+				refused(t, path("write/unlock", "C"), http.StatusGone, "expired")
+				pass(t, path("write/lock", "E")+"&wait=30s")
+				pass(t, path("write/unlock", "E"))
+			}
 		})
 	}
 }
@@ -262,7 +269,7 @@ func TestBadInputByHand(t *testing.T) {
 		"/test/lock?owner=a&also=b": "also", "/test/lock?owner=a&strategy=redis-multi&also=": "also",
 		"/test/lock?owner=a&strategy=redis-multi&also=a,b,c,d,e,f,g,h,i": "also", "/test/lock?owner=a&name=b,c": "name",
 		"/test/read/lock?owner=a&backend=zk&lease=5s": "lease", "/test/write/lock?owner=a&wait=121s": "wait",
-		"/test/unlock?owner=a&also=b": "also", "/test/read?keep=true&backend=mysql": "backend",
+		"/test/unlock?owner=a&also=b": "also", "/test/read/lock?owner=a&backend=mysql": "backend",
 		"/test/unlock?owner=a&lease=5s": "lease",
 	} {
 		if r := ask(t, http.MethodGet, testLab.Addresses().Target, path); r.HTTP != http.StatusBadRequest || r.Parameter != parameter {
@@ -275,37 +282,6 @@ func TestBadInputByHand(t *testing.T) {
 	if body.StatusCode != http.StatusBadRequest {
 		t.Errorf("an owner in the body, which nginx cannot read: %s", body.Status)
 	}
-}
-
-// TestKeep: the answer comes at once, and the lock stays until its lease or its time is over.
-func TestKeep(t *testing.T) {
-	t.Parallel()
-	for _, backend := range backends {
-		bound := map[string]string{"redis": "lease=2s", "zk": "hold=2s"}[backend]
-		for what, probe := range map[string]string{
-			"read": "/test/write?hold=0s", "write": "/test/write?hold=0s", "semaphore?permits=1": "/test/semaphore?permits=1&hold=0s",
-		} {
-			t.Run(backend+" "+what, func(t *testing.T) {
-				at := "&name=kept&backend=" + backend
-				began := time.Now()
-				path := strings.Replace("/test/"+what+"&keep=true&"+bound+at, "&", "?", boolean(!strings.Contains(what, "?")))
-				if r := pass(t, path); r.Outcome != string(api.Kept) {
-					t.Errorf("%s: %+v", path, r)
-				}
-				if r := ask(t, http.MethodGet, testLab.Addresses().Target, probe+at+"&wait=0s"); r.Outcome != "not_acquired" && time.Since(began) < 1500*time.Millisecond {
-					t.Errorf("another request during the time: %+v", r)
-				}
-				pass(t, probe+at+"&wait=30s")
-			})
-		}
-	}
-}
-
-func boolean(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // TestRealDowngrade: after the downgrade, another reader holds the lock at the same time, and a

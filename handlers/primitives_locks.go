@@ -23,17 +23,15 @@ type heldAnswer struct {
 	Permits    int    `json:"permits,omitempty"`
 	Qty        int    `json:"qty,omitempty"`
 	Warning    string `json:"warning,omitempty"`
-	// KeptMS is the time for which the lock stays held after the answer.
-	KeptMS float64 `json:"kept_ms,omitempty"`
 }
 
 func lockRoutes() []primitiveRoute {
 	readWrite := func(p locks.Primitives) bool { return p.ReadWrite != nil }
 	semaphore := func(p locks.Primitives) bool { return p.Semaphore != nil }
 	return []primitiveRoute{
-		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then", "keep"}},
-		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then", "downgrade", "keep"}},
-		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease", "keep"}},
+		{"read", readWrite, (*primitiveCall).readLock, []string{"hold", "wait", "lease", "then"}},
+		{"write", readWrite, (*primitiveCall).writeLock, []string{"hold", "wait", "lease", "then", "downgrade"}},
+		{"semaphore", semaphore, (*primitiveCall).semaphore, []string{"permits", "qty", "hold", "wait", "lease"}},
 		{"read/lock", readWrite, lockFrom(func(c *primitiveCall) acquire { return c.ReadWrite.Read }), []string{"owner", "wait", "lease"}},
 		{"read/unlock", readWrite, (*primitiveCall).giveBack, []string{"owner"}},
 		{"write/lock", readWrite, lockFrom(func(c *primitiveCall) acquire { return c.ReadWrite.Write }), []string{"owner", "wait", "lease"}},
@@ -46,9 +44,6 @@ func lockRoutes() []primitiveRoute {
 // readLock holds the read lock (3.9.5, 4.6.3). With then=write, the answer is 409, "upgrade".
 func (c *primitiveCall) readLock() operation {
 	hold, then := c.readHold(10*time.Second), c.readThen("write")
-	if c.boolean("keep") {
-		return c.keep(hold, heldAnswer{}, c.ReadWrite.Read)
-	}
 	return func() (any, error) { return c.hold(c.ReadWrite.Read, hold, heldAnswer{Then: then}, c.ReadWrite.Write) }
 }
 
@@ -60,9 +55,6 @@ func (c *primitiveCall) writeLock() operation {
 	if downgrade && then == "" {
 		c.fail("downgrade", "true", api.Text{EN: "given with then=read", ZH: "与 then=read 一起给出"})
 	}
-	if c.boolean("keep") {
-		return c.keep(hold, heldAnswer{}, c.ReadWrite.Write)
-	}
 	if downgrade {
 		return func() (any, error) { return c.downgrade(hold) }
 	}
@@ -73,9 +65,6 @@ func (c *primitiveCall) writeLock() operation {
 func (c *primitiveCall) semaphore() operation {
 	acquire, hold := c.permits(), c.readHold(5*time.Second)
 	answer := heldAnswer{Permits: c.total, Qty: c.qty}
-	if c.boolean("keep") {
-		return c.keep(hold, answer, acquire)
-	}
 	return func() (any, error) { return c.hold(acquire, hold, answer, nil) }
 }
 
@@ -154,33 +143,6 @@ func (c *primitiveCall) giveUp(read *locks.Lock, err error, warning api.Text) er
 	}
 	c.trace(c.context(), api.Released)
 	return cmp.Or(err, error(refuse(http.StatusServiceUnavailable, api.Unavailable, "downgrade: %s", "降级：%[2]s", warning.EN, warning.ZH)))
-}
-
-// keep answers when the lock is granted. In Redis, the lock then ends with its lease, which no
-// watchdog renews. ZooKeeper has no lease per request, so the replica releases the lock after hold.
-func (c *primitiveCall) keep(hold time.Duration, answer heldAnswer, acquire acquire) operation {
-	leased := c.Backend == leasing
-	for name, used := range map[string]bool{"then": false, "hold": !leased} {
-		if c.values.Has(name) && !used {
-			c.fail(name, c.text(name, ""), api.Text{EN: "left out with keep=true", ZH: "有 keep=true 时不要给出"})
-		}
-	}
-	length := hold
-	if leased {
-		c.request.Lease = cmp.Or(c.request.Lease, defaultKeep)
-		c.request.NoRenew, length = true, c.request.Lease
-	}
-	return func() (any, error) {
-		longest := length
-		if leased {
-			longest = longestHold // the lease ends first
-		}
-		if _, _, err := c.acquireToKeep(acquire, longest); err != nil {
-			return nil, err
-		}
-		answer.primitiveAnswer, answer.KeptMS = c.done(api.Kept), ms(length)
-		return answer, nil
-	}
 }
 
 func (c *primitiveCall) finish(lock *locks.Lock, answer heldAnswer, work func(context.Context) error) (any, error) {
