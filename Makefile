@@ -245,8 +245,8 @@ record: servers build ## measure the comparison and the scenarios on a quiet mac
 	$(GENERATE)
 
 .PHONY: course
-course: servers build ## run the commands of all lessons, and write their results into docs/course
-	$(GENERATE) course
+course: servers build ## run the commands of all lessons, or of lesson=04-versions, and write their results into docs/course
+	$(GENERATE) course $(lesson)
 
 # Record again after a strategy has changed. With strategy=redis, the others keep their recordings.
 .PHONY: steps

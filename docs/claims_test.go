@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -50,6 +51,15 @@ func TestCatalogued(t *testing.T) {
 	}
 	if found < len(listed) {
 		t.Errorf("%d cards were found in the families' files, and the catalogue lists %d strategies", found, len(listed))
+	}
+}
+
+// TestNumberOfStrategies holds the number in the READMEs against the catalogue.
+func TestNumberOfStrategies(t *testing.T) {
+	for file, sentence := range map[string]string{"README.md": "The %d strategies follow", "README.zh-CN.md": "%d 种策略沿着"} {
+		if want := fmt.Sprintf(sentence, len(catalog.Cards())); !strings.Contains(read(t, file), want) {
+			t.Errorf("%s does not say %q", file, want)
+		}
 	}
 }
 

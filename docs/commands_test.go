@@ -60,6 +60,9 @@ func runners() map[string]runner {
 		"OVERSELL_NIGHTLY=1 go test -tags nomsgpack ./locks/catalog -run 'TestConformance/atomic$'":  quick,
 		"go test -tags nomsgpack ./lab/experiment -run 'TestWords|TestAll$|TestEveryHazard/^pause$'": quick,
 		"go test -tags nomsgpack ./dash -run 'TestPages|TestWhoMayStart'":                            slow,
+		"make course lesson=13-leases": slow, "go test -tags nomsgpack ./docs ./lab/course": quick, "go test -tags nomsgpack ./cli -run TestCourseNames": quick,
+		"go test -tags nomsgpack ./dash -run 'TestCourse/13-leases'":       slow,
+		`PATH="$(tools/real-mysql.sh mysql):$PATH" bin/oversell run --all`: slow,
 
 		"make up": docker("deploy/docker/up.sh"),
 		"docker compose -f docker-compose.yml -f deploy/docker/sentinel.yml up --build --wait": docker("COMPOSE_FILE=docker-compose.yml:deploy/docker/sentinel.yml"),
