@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -35,7 +34,7 @@ var reliedOn = map[string]string{ //nolint:gochecknoglobals // a table, never wr
 // Open returns a pool of at most conns connections. Open itself does not connect: statements do so
 // when necessary. The format of dsn is user:password@tcp(host:port)/database.
 func Open(dsn string, conns int) (*gorm.DB, error) {
-	connector, err := Connector(dsn)
+	connector, err := connectorOf(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -60,22 +59,13 @@ func OpenOn(connector driver.Connector, conns int) (*gorm.DB, error) {
 
 // OpenForResets returns a pool whose statements wait up to 20 s for a row that sales lock.
 func OpenForResets(dsn string) (*gorm.DB, error) {
-	patient, err := WithLockWait(dsn, 20*time.Second)
+	cfg, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
-	return Open(patient, 2)
-}
-
-// WithLockWait returns the DSN for a pool whose statements wait up to d, in whole seconds, for a row that others lock.
-func WithLockWait(dsn string, d time.Duration) (string, error) {
-	cfg, err := parse(dsn)
-	if err != nil {
-		return "", err
-	}
-	cfg.Params[lockWait] = strconv.Itoa(int(d.Seconds()))
-	cfg.ReadTimeout, cfg.WriteTimeout = d+5*time.Second, 10*time.Second
-	return cfg.FormatDSN(), nil
+	cfg.Params[lockWait] = "20"
+	cfg.ReadTimeout, cfg.WriteTimeout = 25*time.Second, 10*time.Second
+	return Open(cfg.FormatDSN(), 2)
 }
 
 func dialect(pool *sql.DB) gorm.Dialector {
@@ -91,8 +81,8 @@ func newPool(connector driver.Connector, conns int) *sql.DB {
 	return pool
 }
 
-// Connector returns what Open connects with, for OpenOn.
-func Connector(dsn string) (driver.Connector, error) {
+// connectorOf returns what Open connects with.
+func connectorOf(dsn string) (driver.Connector, error) {
 	cfg, err := parse(dsn)
 	if err != nil {
 		return nil, err

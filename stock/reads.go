@@ -14,7 +14,7 @@ import (
 // DANGER: a follower applies a write only after its commit. On a follower, the holder of a lock may
 // read the stock from before the previous holder's sale.
 func ReadAt(db *gorm.DB, dsn string, conns int) (*sql.DB, error) {
-	connector, err := Connector(dsn)
+	connector, err := connectorOf(dsn)
 	if err != nil {
 		return nil, err
 	}

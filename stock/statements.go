@@ -35,7 +35,7 @@ func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, &notConnected{err}
 	}
-	if full, ok := conn.(Conn); ok {
+	if full, ok := conn.(fullConn); ok {
 		if _, err := full.ExecContext(ctx, isolation, nil); err != nil {
 			_ = conn.Close()
 			return nil, &notConnected{err}
@@ -45,8 +45,8 @@ func (s statements) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// Conn has the methods of the driver's connection that database/sql looks for.
-type Conn interface {
+// fullConn has the methods of the driver's connection that database/sql looks for.
+type fullConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -58,14 +58,14 @@ type Conn interface {
 	driver.Validator
 }
 
-type statementConn struct{ Conn }
+type statementConn struct{ fullConn }
 
 func (c statementConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	return reported(ctx, query, args, func() (driver.Result, error) { return c.Conn.ExecContext(ctx, query, args) })
+	return reported(ctx, query, args, func() (driver.Result, error) { return c.fullConn.ExecContext(ctx, query, args) })
 }
 
 func (c statementConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return reported(ctx, query, args, func() (driver.Rows, error) { return c.Conn.QueryContext(ctx, query, args) })
+	return reported(ctx, query, args, func() (driver.Rows, error) { return c.fullConn.QueryContext(ctx, query, args) })
 }
 
 // BeginTx records the same statements that the driver sends.
@@ -73,7 +73,7 @@ func (c statementConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driv
 	if level := sql.IsolationLevel(opts.Isolation); level != sql.LevelDefault {
 		Sent(ctx, func() string { return "SET TRANSACTION ISOLATION LEVEL " + strings.ToUpper(level.String()) })
 	}
-	tx, err := reported(ctx, "START TRANSACTION", nil, func() (driver.Tx, error) { return c.Conn.BeginTx(ctx, opts) })
+	tx, err := reported(ctx, "START TRANSACTION", nil, func() (driver.Tx, error) { return c.fullConn.BeginTx(ctx, opts) })
 	return statementTx{tx, ctx}, err
 }
 
