@@ -20,7 +20,11 @@ func (m Move) Words() api.Text {
 	}
 	words := api.Textf(form.EN, form.ZH, Name(m.Client), number)
 	if m.Do == Passes && m.For != (Amount{}) {
-		words = api.Textf("%[1]s pass.", "过了 %[2]s。", m.For.String(), m.For.chinese())
+		pass := "pass"
+		if m.For.N == 1 && m.For.Leases {
+			pass = "passes"
+		}
+		words = api.Textf("%[1]s %[3]s.", "过了 %[2]s。%.0[3]s", m.For.String(), m.For.chinese(), pass)
 	}
 	add := func(so bool, en, zh string) {
 		if so {

@@ -227,6 +227,8 @@ func MadeUp(plan chaos.Plan) Experiment {
 func (d Drawn) explained(p *played) Result {
 	if d.Verdict.Failed() {
 		d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
+	} else {
+		d.Claim = api.Silent // no card says anything about a plan that is no hazard
 	}
 	if len(d.Skipped) > 0 {
 		d.Why = api.Joined(d.Why, api.Textf("Skipped, because impossible then: %s.", "当时做不到而跳过：%s。", d.Skipped.String()))
