@@ -147,12 +147,12 @@ func serve(ctx context.Context, s settings) error {
 		strategies = append(strategies, locks.Guard(locks.Within(s.Namespace, lock), stock.NewLedger(clients.DB)))
 	}
 	defer runBackground(ctx, clients, s, strategies, log)()
-	tracer, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)
+	traces, stopTracing, err := s.Tracing.start(ctx, s.Replica, log)
 	if err != nil {
 		return &exit{2, err}
 	}
 	defer stopTracing()
-	service := newService(s, clients, strategies, tracer, log)
+	service := newService(s, clients, strategies, traces, log)
 	defer service.ReleaseKept()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err != nil {
@@ -178,7 +178,7 @@ func serve(ctx context.Context, s settings) error {
 	return shutdown(server, abandon)
 }
 
-func newService(s settings, clients *clients, strategies []locks.Strategy, tracer trace.Tracer, log *slog.Logger) *handlers.Service {
+func newService(s settings, clients *clients, strategies []locks.Strategy, traces trace.TracerProvider, log *slog.Logger) *handlers.Service {
 	ledger, byHand := stock.NewLedger(clients.DB), clients.Backends
 	byHand.DB = clients.byHand
 	return handlers.New(handlers.Config{
@@ -189,7 +189,7 @@ func newService(s settings, clients *clients, strategies []locks.Strategy, trace
 		Exists:  func(ctx context.Context, product int64) error { _, err := ledger.ReadPrimary(ctx, product); return err },
 		Coupons: stock.NewCoupons(clients.DB), Recharges: stock.NewRecharges(clients.DB),
 		Tickets:  stock.NewTickets(clients.DB),
-		Backends: clients.pings(), Advise: advise, Unfit: clients.unfit, Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients), Tracer: tracer,
+		Backends: clients.pings(), Advise: advise, Unfit: clients.unfit, Lab: s.Lab, Token: s.Token, Metrics: processMetrics(clients), Traces: traces,
 		Log: func(format string, args ...any) { log.Error(fmt.Sprintf(format, args...)) },
 	})
 }

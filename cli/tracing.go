@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,9 +56,9 @@ func (t tracing) check() error {
 	return nil
 }
 
-// start returns the tracer of the replica, or nil if traces are off. stop exports the last spans.
-func (t tracing) start(ctx context.Context, replica string, log *slog.Logger) (tracer trace.Tracer, stop func(), err error) {
-	exporters, closeFile, err := t.exporters(ctx, log)
+// start returns what makes the spans of the replica, or nil if traces are off. stop exports the last spans.
+func (t tracing) start(ctx context.Context, replica string, log *slog.Logger) (traces trace.TracerProvider, stop func(), err error) {
+	exporters, err := t.exporters(ctx, log)
 	if err != nil || len(exporters) == 0 {
 		return nil, func() {}, err
 	}
@@ -67,7 +66,6 @@ func (t tracing) start(ctx context.Context, replica string, log *slog.Logger) (t
 		attribute.String("service.name", "oversell"), attribute.String("service.instance.id", replica), attribute.String("service.version", version),
 	), resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
-		closeFile()
 		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(described)}
@@ -78,49 +76,47 @@ func (t tracing) start(ctx context.Context, replica string, log *slog.Logger) (t
 		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sampledShare))))
 	}
 	provider := sdktrace.NewTracerProvider(options...)
-	return provider.Tracer("oversell"), func() {
+	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = provider.Shutdown(ctx) // the exporters have logged why
-		closeFile()
 	}, nil
 }
 
 // exporters returns the exporters that the variables turn on: to a collector, to a file, or to both.
-func (t tracing) exporters(ctx context.Context, log *slog.Logger) (all []sdktrace.SpanExporter, closeFile func(), err error) {
-	closeFile = func() {}
+func (t tracing) exporters(ctx context.Context, log *slog.Logger) (all []sdktrace.SpanExporter, err error) {
 	if t.sends() {
 		client, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: time.Second, MaxInterval: 3 * time.Second, MaxElapsedTime: 5 * time.Second,
 		}))
 		if err != nil {
-			return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
 		log.Info("sending traces", "collector", cmp.Or(t.ForTraces, t.Endpoint, "http://localhost:4318"))
-		all = append(all, &loggedExporter{SpanExporter: client, log: log})
+		all = append(all, &loggedExporter{SpanExporter: client, log: log, to: "the collector of traces", setting: "OTEL_EXPORTER_OTLP_ENDPOINT"})
 	}
 	if t.File != "" && !t.Disabled {
-		// The exporter writes each span with one call, so the lines of several replicas do not mix.
+		// The exporter writes each span with one call, so the lines of several replicas do not mix. The file stays
+		// open until the process ends.
 		file, err := os.OpenFile(t.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
-			return nil, nil, fmt.Errorf("TRACES_TO: %w", err)
+			return nil, fmt.Errorf("TRACES_TO: %w", err)
 		}
-		closeFile = func() { _ = file.Close() }
-		writer, err := stdouttrace.New(stdouttrace.WithWriter(&loggedFile{File: file, log: log}))
+		writer, err := stdouttrace.New(stdouttrace.WithWriter(file))
 		if err != nil {
-			closeFile()
-			return nil, nil, fmt.Errorf("TRACES_TO: %w", err)
+			return nil, fmt.Errorf("TRACES_TO: %w", err)
 		}
-		all = append(all, writer)
+		all = append(all, &loggedExporter{SpanExporter: writer, log: log, to: "the file of the traces", setting: "TRACES_TO"})
 	}
-	return all, closeFile, nil
+	return all, nil
 }
 
 // loggedExporter logs when spans cannot be sent any more, and when they can again: not each failure.
 type loggedExporter struct {
 	sdktrace.SpanExporter
-	log  *slog.Logger
-	down atomic.Bool
+	log         *slog.Logger
+	to, setting string
+	down        atomic.Bool
 }
 
 // ExportSpans returns no error, because the library would log each one.
@@ -128,26 +124,9 @@ func (e *loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadO
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch was := e.down.Swap(err != nil); {
 	case err != nil && !was:
-		e.log.Warn("the collector of traces cannot be used: spans are lost, and sales go on. Check OTEL_EXPORTER_OTLP_ENDPOINT", "error", err)
+		e.log.Warn(e.to+" cannot be used: spans are lost, and sales go on. Check "+e.setting, "error", err)
 	case err == nil && was:
-		e.log.Info("the collector of traces receives spans again")
+		e.log.Info(e.to + " receives spans again")
 	}
 	return nil
-}
-
-// loggedFile logs the first span that cannot be written.
-type loggedFile struct {
-	*os.File
-	log    *slog.Logger
-	failed sync.Once
-}
-
-// Write returns no error, because the encoder of the exporter would not write again after one.
-func (f *loggedFile) Write(line []byte) (int, error) {
-	if _, err := f.File.Write(line); err != nil {
-		f.failed.Do(func() {
-			f.log.Warn("the file of the traces cannot be written: spans are lost, and sales go on", "error", err)
-		})
-	}
-	return len(line), nil
 }

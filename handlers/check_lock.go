@@ -34,7 +34,7 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 			Step: s.steps(card.ID), Lock: s.lockEvents(card.ID, &tries),
 			Commands: s.failpoints.record(card.ID, api.Key(order.Product), order.Owner),
 		}
-		end := s.addSpans(c.Request.Context(), card.ID, &watch)
+		end := addSpans(c.Request.Context(), card.ID, &watch)
 		receipt, err = strategy.Deduct(stock.WithWatch(c.Request.Context(), watch), order)
 		end()
 		receipt.Retries = max(receipt.Retries, int(tries.Load()))

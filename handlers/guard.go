@@ -56,7 +56,7 @@ func (h *heldLock) trace(ctx context.Context, step api.Step) {
 func (s *Service) guarded(ctx context.Context, id string, r locks.Request, work func(*heldLock) error) (warning api.Text, err error) {
 	watch := stock.WatchOf(ctx)
 	watch.Lock = s.lockEvents(id, new(atomic.Int64))
-	defer s.addSpans(ctx, id, &watch)()
+	defer addSpans(ctx, id, &watch)()
 	ctx = stock.WithWatch(ctx, watch)
 	locks.Trace(ctx, api.Asked, r.Key, r.Owner, 0)
 	locker, err := s.locker(id)

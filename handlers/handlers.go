@@ -57,8 +57,8 @@ type Config struct {
 	Token string
 	// Metrics has further metrics, which /metrics shows with the service's own metrics.
 	Metrics prometheus.Gatherer
-	// Tracer makes the spans of requests. nil means that requests are not traced.
-	Tracer trace.Tracer
+	// Traces makes the spans of requests. nil means that requests are not traced.
+	Traces trace.TracerProvider
 	// Log is called with the text of each panic.
 	Log func(format string, args ...any)
 }
@@ -114,8 +114,8 @@ func New(config Config) *Service {
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false // a header of the request would set the target
-	if s.Tracer != nil {
-		s.engine.Use(s.spanned)
+	if s.Traces != nil {
+		s.engine.Use(s.spans())
 	}
 	s.engine.Use(boundWrites, s.recovered, s.readBody, s.rejectDraining)
 	s.routes()

@@ -2,12 +2,12 @@ package handlers
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -20,30 +20,16 @@ import (
 // maxQuery limits the length of a statement in a span, in characters.
 const maxQuery = 200
 
-// spanned makes the server span of a request, except of those that a probe or a scraper sends again and again, and
+// spans makes the server span of a request, except of those that a probe or a scraper sends again and again, and
 // of the endless stream. The caller's span is in the header traceparent.
-func (s *Service) spanned(c *gin.Context) {
-	route := c.FullPath()
-	if slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/events"}, route) {
-		return
-	}
-	request := c.Request
-	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
-	ctx, span := s.Tracer.Start(ctx, strings.TrimSpace(request.Method+" "+route), trace.WithSpanKind(trace.SpanKindServer))
-	defer span.End()
-	c.Request = request.WithContext(ctx)
-	c.Next()
-	if !span.IsRecording() {
-		return
-	}
-	// DANGER: neither the query nor a header may be in a span: they have the lab's token and names.
-	span.SetAttributes(
-		attribute.String("http.request.method", request.Method), attribute.String("http.route", route),
-		attribute.Int("http.response.status_code", c.Writer.Status()),
-	)
-	if c.Writer.Status() >= http.StatusInternalServerError {
-		span.SetStatus(codes.Error, "")
-	}
+//
+// DANGER: neither the query nor another header may be in a span: they have the lab's token and names.
+func (s *Service) spans() gin.HandlerFunc {
+	return otelgin.Middleware("oversell",
+		otelgin.WithTracerProvider(s.Traces), otelgin.WithPropagators(propagation.TraceContext{}),
+		otelgin.WithGinFilter(func(c *gin.Context) bool {
+			return !slices.Contains([]string{"/healthz", "/readyz", "/metrics", "/events"}, c.FullPath())
+		}))
 }
 
 // describeSale adds the result of a sale to the request's span, if there is one.
@@ -60,11 +46,14 @@ func describeSale(ctx context.Context, strategy string, outcome api.Outcome, r s
 
 // addSpans adds the spans of the request's lock and statements, if the request's span is recorded. end ends those
 // that are still open.
-func (s *Service) addSpans(ctx context.Context, strategy string, watch *stock.Watch) (end func()) {
-	if s.Tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
+func addSpans(ctx context.Context, strategy string, watch *stock.Watch) (end func()) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
 		return func() {}
 	}
-	spans := &lockSpans{tracer: s.Tracer, strategy: attribute.String("oversell.strategy", strategy), request: ctx, next: *watch}
+	spans := &lockSpans{
+		tracer: span.TracerProvider().Tracer("oversell"), strategy: attribute.String("oversell.strategy", strategy), request: ctx, next: *watch,
+	}
 	watch.Step, watch.Statement, watch.Lock = spans.step, spans.statement, spans.happened
 	return spans.end
 }

@@ -11,11 +11,10 @@ import (
 
 // TestUntracedCostsNothing checks that a request without a tracer allocates nothing for its spans.
 func TestUntracedCostsNothing(t *testing.T) {
-	s := drained(t)
 	ctx := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil).Context()
 	var watch stock.Watch
 	allocated := testing.AllocsPerRun(100, func() {
-		end := s.addSpans(ctx, "waiter", &watch)
+		end := addSpans(ctx, "waiter", &watch)
 		describeSale(ctx, "waiter", api.Sold, stock.Receipt{})
 		end()
 	})
