@@ -192,7 +192,7 @@ grades: servers ## grade every wrong lock of the tests: oversell grade must name
 # Each of the bugs needs a program of its own.
 .PHONY: mutations
 mutations: ## seed fourteen bugs in the strategies: oversell explore must find each one but one; takes minutes
-	OVERSELL_MUTATIONS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestMutations$$' ./locks/explore
+	OVERSELL_MUTATIONS=1 $(GO) test $(TAGS) -count=1 -timeout 1h -v -run '^TestMutations$$' ./trial/explore
 
 .PHONY: caught
 caught: servers browser build ## put thirty bugs into copies of the checkout: make test must find 24; takes half an hour

@@ -24,7 +24,7 @@ import (
 	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/locks"
-	"oversell/locks/adapter"
+	"oversell/trial/adapter"
 )
 
 // peer connects to the servers. It returns a lock of another library, and a function that ends it.

@@ -17,8 +17,8 @@ import (
 
 	"oversell/api"
 	"oversell/lab/suggest"
-	"oversell/locks/adapter"
 	"oversell/locks/catalog"
+	"oversell/trial/adapter"
 	"oversell/trial/process"
 )
 

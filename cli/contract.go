@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/stock"
 	"oversell/trial"
+	"oversell/trial/lockstest"
 	"oversell/view/terminal"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 	"oversell/view/report"
 	"oversell/view/terminal"
 )

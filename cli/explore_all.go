@@ -14,7 +14,7 @@ import (
 	"oversell/api"
 	"oversell/lab/comparison"
 	"oversell/locks/catalog"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 	"oversell/view/terminal"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // Explore runs the command explore in a program of one's own, for locks that are not strategies: those of other libraries.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"oversell/lab/chaos"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // planOf says a schedule in the words of a plan, which real servers repeat. ok is false if the words do not reach: a plan

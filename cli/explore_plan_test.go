@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // TestPlanOf says schedules that lose an update in the words of a plan. A test of break carries such plans out.

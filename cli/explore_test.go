@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"oversell/lab/rig/rigtest"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // TestExplore searches the schedules of none, and repeats the shortest one that loses an update.
@@ -40,7 +40,7 @@ func TestExplore(t *testing.T) {
 
 // TestExploreForeign compiles a program that hands locks of other libraries over.
 func TestExploreForeign(t *testing.T) {
-	rigtest.Nightly(t, "TestForeign of ./locks/explore")
+	rigtest.Nightly(t, "TestForeign of ./trial/explore")
 	for args, want := range map[string][]string{
 		"redsync":                                  {"redsync, 2 clients: 6 schedules (all schedules", "       0 lose an update"},
 		"redsync-3 --failovers 2 --random 50":      {"redsync-3, 2 clients: 50 schedules (drawn at random)", "a probability of at least 1 in "},

@@ -288,9 +288,9 @@ func TestJudgeUsage(t *testing.T) {
 }
 
 // TestContractMisbehaving checks that a program that breaks the protocol gets a clear sentence, and
-// that no process of it is left. TestBadAnswers in locks/adapter has the other programs, without a lab.
+// that no process of it is left. TestBadAnswers in trial/adapter has the other programs, without a lab.
 func TestContractMisbehaving(t *testing.T) {
-	rigtest.Nightly(t, "TestBadAnswers of ./locks/adapter")
+	rigtest.Nightly(t, "TestBadAnswers of ./trial/adapter")
 	t.Parallel()
 	const hello = `echo '{"hello":1,"library":"x","version":"1","language":"sh","backends":["redis"]}';`
 	for name, c := range map[string]struct{ script, want string }{

@@ -17,7 +17,7 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // version is the program's version, which the linker sets.

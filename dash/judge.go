@@ -15,8 +15,8 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
 	"oversell/lab/rig"
-	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/trial/lockstest"
 	"oversell/trial/process"
 )
 

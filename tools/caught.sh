@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts each of thirty bugs into a copy of the checkout, and runs the tests of make test that should find it:
-# fourteen bugs in strategies that explore can run (locks/explore/testdata/mutations), six in strategies of etcd and
+# fourteen bugs in strategies that explore can run (trial/explore/testdata/mutations), six in strategies of etcd and
 # MySQL, and ten in the service, the checks and the page (tools/mutations). A line "found by" names the package, and
 # the test if not all of them are needed. It fails if fewer than 24 are found, or if a patch does not apply or compile.
 set -eu
@@ -14,14 +14,14 @@ trap 'exit 143' TERM
 git worktree add --quiet --detach "$work/copy" HEAD
 
 found=0 all=0
-for patch in locks/explore/testdata/mutations/*.patch tools/mutations/*.patch; do
+for patch in trial/explore/testdata/mutations/*.patch tools/mutations/*.patch; do
 	name=$(basename "$patch" .patch)
 	all=$((all + 1))
 	by=$(sed -n 's/^found by: //p' "$patch")
 	package=${by%% *} chosen=.
 	case $by in
 	"") # the search finds it
-		package=./locks/explore
+		package=./trial/explore
 		chosen="^TestCorrect\$/^$name\$"
 		;;
 	*" "*) chosen=${by#* } ;;

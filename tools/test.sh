@@ -48,7 +48,7 @@ run() {
 
 # Goroutines of ours share memory in these packages. In the others, the clients of a lab would be
 # slower with the race detector, and little else runs.
-race='oversell/(handlers|stock|lab/load|dash/hub|locks|locks/(adapter|local|[a-z]*lock))'
+race='oversell/(handlers|stock|lab/load|dash/hub|locks|trial/adapter|locks/(local|[a-z]*lock))'
 # shellcheck disable=SC2086
 all=$("$GO" list -tags nomsgpack ${PACKAGES:-./...})
 

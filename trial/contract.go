@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"oversell/lab/rig"
-	"oversell/locks/lockstest"
 	"oversell/migrations"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // These are the times of the contract. A check may take checkLimit. In it, a lease of contractLease

@@ -16,8 +16,8 @@ import (
 	"oversell/lab/player"
 	"oversell/lab/rig"
 	"oversell/lab/suggest"
-	"oversell/locks/adapter"
-	"oversell/locks/lockstest"
+	"oversell/trial/adapter"
+	"oversell/trial/lockstest"
 	"oversell/view/matrix"
 )
 

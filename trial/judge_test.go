@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"oversell/api"
-	"oversell/locks/adapter"
 	"oversell/trial"
+	"oversell/trial/adapter"
 )
 
 // TestSelect checks that a hello may claim hazards only. The load can be selected, but nobody can claim it.

@@ -14,7 +14,7 @@ import (
 	"oversell/lab/load"
 	"oversell/lab/player"
 	"oversell/lab/rig"
-	"oversell/locks/adapter"
+	"oversell/trial/adapter"
 	"oversell/trial/process"
 )
 

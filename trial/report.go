@@ -11,7 +11,7 @@ import (
 	"oversell/api"
 	"oversell/lab/experiment"
 	"oversell/lab/measure"
-	"oversell/locks/adapter"
+	"oversell/trial/adapter"
 	"oversell/view/matrix"
 	"oversell/view/report"
 )

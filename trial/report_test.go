@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"oversell/api"
-	"oversell/locks/adapter"
-	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/trial/adapter"
+	"oversell/trial/lockstest"
 	"oversell/view/matrix"
 )
 

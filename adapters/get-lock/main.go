@@ -12,8 +12,8 @@ import (
 	"oversell/adapters/library"
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/adapter"
 	"oversell/stock"
+	"oversell/trial/adapter"
 )
 
 func main() {

@@ -18,9 +18,9 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/adapter"
 	"oversell/locks/redislock"
 	"oversell/stock"
+	"oversell/trial/adapter"
 )
 
 // Hello returns the hello of a Go library, without capabilities. document is the address of the

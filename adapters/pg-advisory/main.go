@@ -20,8 +20,8 @@ import (
 	"oversell/adapters/library"
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/adapter"
 	"oversell/stock"
+	"oversell/trial/adapter"
 )
 
 func main() {

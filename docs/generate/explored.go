@@ -7,7 +7,7 @@ import (
 
 	"oversell/api"
 	"oversell/locks/catalog"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 	"oversell/view/report"
 )
 

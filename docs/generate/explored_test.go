@@ -8,7 +8,7 @@ import (
 
 	"oversell/docs"
 	"oversell/locks/catalog"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 // TestExplored compares the recorded searches in docs/explored.json with the cards, in both directions.

@@ -11,8 +11,8 @@ import (
 	"oversell/api"
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
-	"oversell/locks/lockstest"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // chosen returns the cards of the strategies that the service is known by and of one of etcd, or all cards in

@@ -21,12 +21,12 @@ import (
 	"oversell/locks"
 	"oversell/locks/catalog"
 	"oversell/locks/etcdlock"
-	"oversell/locks/lockstest"
 	"oversell/locks/mysqllock"
 	"oversell/locks/redislock"
 	"oversell/locks/zklock"
 	"oversell/migrations"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // workerEnv is the environment variable that makes the test binary a worker of lockstest. Its value

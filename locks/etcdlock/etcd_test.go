@@ -20,8 +20,8 @@ import (
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
 	"oversell/locks/etcdlock"
-	"oversell/locks/lockstest"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 var servers *rig.Rig

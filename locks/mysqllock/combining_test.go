@@ -12,8 +12,8 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // testbed has a combining strategy, whose statements run over a link that can delay them.

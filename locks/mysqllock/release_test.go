@@ -9,8 +9,8 @@ import (
 	"gorm.io/gorm"
 
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // released returns the strategies whose release statement names the holder. So the statement may be

@@ -18,9 +18,9 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/migrations"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // newReplica returns the strategy of one replica. Its Run is not started.

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oversell/locks"
-	"oversell/locks/lockstest"
+	"oversell/trial/lockstest"
 )
 
 // TestAcquireTwice sends the request of one acquisition twice. Both requests have the same token,

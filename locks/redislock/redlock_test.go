@@ -15,8 +15,8 @@ import (
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
-	"oversell/locks/lockstest"
 	"oversell/stock"
+	"oversell/trial/lockstest"
 )
 
 // TestMajority checks when a lock counts as not held. A master without an answer neither grants nor

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oversell/locks"
-	"oversell/locks/lockstest"
+	"oversell/trial/lockstest"
 )
 
 // released returns the locks whose release names its grant. Such a release can be sent again

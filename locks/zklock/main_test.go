@@ -11,7 +11,7 @@ import (
 	"oversell/lab/rig"
 	"oversell/lab/rig/rigtest"
 	"oversell/locks"
-	"oversell/locks/lockstest"
+	"oversell/trial/lockstest"
 )
 
 var servers *rig.Rig

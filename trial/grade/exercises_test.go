@@ -10,8 +10,8 @@ import (
 
 	"oversell/api"
 	"oversell/lab/experiment"
-	"oversell/locks/lockstest"
 	"oversell/trial/grade"
+	"oversell/trial/lockstest"
 )
 
 // TestPages checks that each exercise has a page in both languages, with its title, its new

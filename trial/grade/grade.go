@@ -10,7 +10,7 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/history"
 	"oversell/lab/measure"
-	"oversell/locks/adapter"
+	"oversell/trial/adapter"
 	"oversell/view/matrix"
 	"oversell/view/report"
 	"oversell/view/terminal"

@@ -14,9 +14,9 @@ import (
 	"oversell/lab/experiment"
 	"oversell/lab/player"
 	"oversell/lab/rig"
-	"oversell/locks/adapter"
-	"oversell/locks/lockstest"
 	"oversell/trial"
+	"oversell/trial/adapter"
+	"oversell/trial/lockstest"
 	"oversell/view/matrix"
 )
 

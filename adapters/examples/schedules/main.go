@@ -15,7 +15,7 @@ import (
 	"oversell/adapters/lockers"
 	"oversell/cli"
 	"oversell/locks"
-	"oversell/locks/explore"
+	"oversell/trial/explore"
 )
 
 func main() {

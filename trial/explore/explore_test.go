@@ -56,7 +56,7 @@ func TestFindings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !slices.Contains([]string{"no lock", "a pause", "a crash, no expiry", "a fail-over", "ZooKeeper, an expiry", "ZooKeeper, an expiry, fenced"}, name) {
-				rigtest.Nightly(t, "TestCorrect and TestFindings of ./locks/explore")
+				rigtest.Nightly(t, "TestCorrect and TestFindings of ./trial/explore")
 			}
 			r := complete(t, tt.strategy, tt.bounds, false)
 			t.Logf("%d schedules: %d oversold, %d stalled, %v", r.Schedules, r.Oversold, r.Stalled, r.Outcomes)

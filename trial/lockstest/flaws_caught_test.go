@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"oversell/api"
-	"oversell/locks/lockstest"
+	"oversell/trial/lockstest"
 )
 
 // TestFlaws runs the checks on strategies with one flaw each. The checks in caught must find the

@@ -16,9 +16,9 @@ import (
 
 	"oversell/api"
 	"oversell/locks"
-	"oversell/locks/adapter"
 	"oversell/locks/local"
 	"oversell/stock"
+	"oversell/trial/adapter"
 )
 
 // serveEnv makes the test binary a program that serves a mutex of its own.

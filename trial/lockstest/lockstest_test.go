@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oversell/locks"
-	"oversell/locks/lockstest"
+	"oversell/trial/lockstest"
 )
 
 // serverEnv is the environment variable that makes the test binary a worker. Its value is the

@@ -192,7 +192,7 @@ func (m mutation) patched(t *testing.T) (overlay string) {
 func (m mutation) build(t *testing.T) (program string) {
 	program = filepath.Join(t.TempDir(), "search")
 	run(t, absolute(t, "../.."), nil, "go", "test", "-c", "-overlay", m.patched(t),
-		"-tags", "nomsgpack", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./locks/explore")
+		"-tags", "nomsgpack", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./trial/explore")
 	return program
 }
 
