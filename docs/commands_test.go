@@ -131,7 +131,6 @@ func runners() map[string]runner {
 		"bin/oversell break pause atomic":                           quick,
 		"bin/oversell break pause redis for-update --seeds 20":      slow,
 		"bin/oversell break crash":                                  slow,
-		"bin/oversell break percentiles redis":                      slow,
 		"bin/oversell chaos redis zk --for 10m":                     slow,
 		"bin/oversell chaos semaphore:redis read-write:zk --for 5m": slow,
 		"bin/oversell step none":                                    quick,

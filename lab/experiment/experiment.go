@@ -88,7 +88,7 @@ func All() []Experiment {
 		minorityLoss(), majorityLoss(), clockJump(), clientClocks(),
 		lostReply(), releaseReply(), lateAnswer(), sessionExpiry(), cutoff(), holderReset(), partition(), bareMajority(), deadWaiter(), waiterReset(), missedRelease(),
 		operator(), operatorAtWrite(), starved(), renewalReply(), waiterSession(),
-		nesting(), polling(), herd(), percentiles(), restart(), databaseDown(),
+		nesting(), polling(), herd(), restart(), databaseDown(),
 		galera(), twoMasters(), staleRead(), writeBehind(),
 	}
 }

@@ -107,7 +107,6 @@ var verdicts = map[api.Hazard]map[string]api.Verdict{
 	"polling":        {"redlock": api.Wasteful, "redis": api.Safe},
 	"herd":           {"zk-ephemeral-watch": api.Wasteful, "zk": api.Safe},
 	"write-behind":   {"redis-watch": api.Broken, "redis-stock": api.Safe},
-	"percentiles":    nil, // see TestPercentiles
 	"restart":        {"for-update": api.Safe, "redis": api.Safe, "zk": api.Safe},
 	"database-down":  {"none": api.Safe, "for-update": api.Safe, "redis": api.Safe, "redis-stock": api.Safe, "db-row-naive": api.Stalled},
 

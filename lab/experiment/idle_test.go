@@ -12,7 +12,7 @@ import (
 
 // These hazards are what the requests do themselves.
 var uninjected = []api.Hazard{ //nolint:gochecknoglobals // constant
-	"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "percentiles", "write-behind",
+	"race", "replica-race", "early-release", "cas-storm", "deadlock", "overrun", "nesting", "polling", "herd", "write-behind",
 }
 
 // TestNothingInjected carries out the hazards that cause a fault, without the fault, on strategies of each backend. No

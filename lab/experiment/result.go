@@ -41,9 +41,7 @@ type Result struct {
 	// Adapter is the command of the lock, if the strategy is an adapter.
 	Adapter string `json:"adapter,omitempty"`
 	// Plan has the moves of a plan that was drawn, or made up by a user, for the hazards Chaos and Made. See Planned.
-	Plan string `json:"plan,omitempty"`
-	// Figures has the response times of the hazard percentiles, which measures them in two ways.
-	Figures   []Figure          `json:"figures,omitempty"`
+	Plan      string            `json:"plan,omitempty"`
 	Recording history.Recording `json:"Recording,omitzero"`
 }
 

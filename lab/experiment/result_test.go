@@ -44,7 +44,7 @@ func TestHazardsOf(t *testing.T) {
 	for hazard, want := range map[api.Hazard]bool{
 		"race": true, "pause": true, "crash": true, "overrun": true, "failover": true, "cutoff": true, "foreign-unlock": true,
 		"lost-reply": true, "herd": true, // also without a claim
-		"session-expiry": false, "galera": false, "percentiles": false, "minority-loss": false,
+		"session-expiry": false, "galera": false, "minority-loss": false,
 	} {
 		if slices.Contains(got, hazard) != want {
 			t.Errorf("%s: want %v in %v", hazard, want, got)

@@ -81,15 +81,11 @@ func (s Summary) cell(ok bool) terminal.Cell {
 	return terminal.Cell{Sign: sign, Text: sign + " " + string(s.Verdict) + map[string]string{"agrees": " =", "contradicts": " ≠"}[s.Agreement()]}
 }
 
-// WriteEventLog writes a run's events as its ladder shows them, or figures instead of thousands of events.
+// WriteEventLog writes a run's events as its ladder shows them.
 func WriteEventLog(w io.Writer, r experiment.Result, screen terminal.Screen, lang string) {
 	drawn := ladder.OfRecording(r.Recording).In(lang)
 	fmt.Fprintf(w, "%s, %s:\n", r.Name(), r.Hazard)
-	if len(r.Figures) > 0 {
-		t := figuresTable(r.Figures, lang)
-		fmt.Fprintln(w, "\n"+screen.Wrap(t.Caption, 0)+"\n")
-		t.Write(w, screen)
-	} else if !drawn.Empty() {
+	if !drawn.Empty() {
 		for _, line := range append(drawn.Ladder().Lines(), drawn.Left()) {
 			if line != "" {
 				fmt.Fprintln(w, screen.Wrap("  "+line, len("  0.000  A: ")))
