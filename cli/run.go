@@ -118,7 +118,6 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	f.files.add(set, "json", "write the results to `FILE`, an array of objects")
 	f.files.add(set, "csv", "write every request to `FILE`, in JMeter's JTL columns")
-	f.files.add(set, "hlog", "write the latencies to `FILE`, in the log format of HdrHistogram")
 	f.files.add(set, "html", "write a page with charts to `FILE`, which needs no other files")
 }
 
@@ -258,7 +257,6 @@ func (f *runFlags) show(measurements []comparison.Measurement, out, errOut io.Wr
 	return f.files.write(map[string]func(io.Writer) error{
 		"json": func(w io.Writer) error { return report.JSON(w, results) },
 		"csv":  func(w io.Writer) error { return report.JTL(w, histories) },
-		"hlog": func(w io.Writer) error { return report.HLog(w, histories) },
 		"html": func(w io.Writer) error { return report.HTML(w, results) },
 	}, out, errOut)
 }

@@ -36,10 +36,8 @@ func (f *runFlags) checkSweep(set *pflag.FlagSet) error {
 			return fmt.Errorf("--%s cannot be used with --sweep, which sets its own clients, loops, stock and table", name)
 		}
 	}
-	for _, name := range []string{"csv", "hlog"} {
-		if set.Changed(name) {
-			return fmt.Errorf("--%s cannot be used with --sweep, because all its runs would have the same label", name)
-		}
+	if set.Changed("csv") {
+		return errors.New("--csv cannot be used with --sweep, because all its runs would have the same label")
 	}
 	if len(f.plan.Strategies) == 0 {
 		return errors.New("--sweep takes a minute for each strategy: name the strategies")

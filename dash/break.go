@@ -34,7 +34,6 @@ type breaks struct {
 
 	recorded   map[resultKey]matrix.Summary // of docs/matrix.json, never written
 	about      matrix.About                 // of the recorded runs
-	databases  []matrix.Column              // of docs/databases.json
 	recordings func() map[resultKey]experiment.Result
 }
 
@@ -95,7 +94,7 @@ func newBreaks(s *Server) *breaks {
 	// A result's page may stay open while the lab restarts. The page loads a run only if the run
 	// has a new number. So the numbers of this lab start above those of all earlier labs.
 	b := &breaks{s: s, runs: map[resultKey]*storedResult{}, count: int(time.Now().UnixMilli())}
-	b.recorded, b.about, b.databases = recordedVerdicts()
+	b.recorded, b.about = recordedVerdicts()
 	b.recordings = sync.OnceValue(recordedRuns)
 	b.now.Unable = s.Binary == ""
 	s.hub.Open("break", b.all)
@@ -108,24 +107,22 @@ func newBreaks(s *Server) *breaks {
 
 // breakPage has the content of the page.
 type breakPage struct {
-	Hazards   []experiment.Experiment
-	Groups    []group
-	Recorded  matrix.About
-	Databases []matrix.Column
-	Matrix    matrixView
-	Now       breakState
+	Hazards  []experiment.Experiment
+	Groups   []group
+	Recorded matrix.About
+	Matrix   matrixView
+	Now      breakState
 }
 
 func (b *breaks) page(r *http.Request, groups []group) any {
-	p := breakPage{Hazards: experiment.WithRandomPlans(), Groups: groups, Recorded: b.about, Databases: b.databases}
+	p := breakPage{Hazards: experiment.WithRandomPlans(), Groups: groups, Recorded: b.about}
 	b.s.hub.Do(func() { p.Matrix, p.Now = b.matrix(filterOf(r)), b.now })
 	return p
 }
 
-func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Column) {
+func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About) {
 	var m matrix.Recorded
-	var databases matrix.Databases
-	if err := errors.Join(json.Unmarshal(docs.Matrix, &m), json.Unmarshal(docs.Databases, &databases)); err != nil {
+	if err := json.Unmarshal(docs.Matrix, &m); err != nil {
 		panic(err) // a test reads the embedded files
 	}
 	verdicts := map[resultKey]matrix.Summary{}
@@ -134,7 +131,7 @@ func recordedVerdicts() (map[resultKey]matrix.Summary, matrix.About, []matrix.Co
 			verdicts[resultKey{hazard, row.Strategy, row.Fenced}] = s
 		}
 	}
-	return verdicts, m.About, databases.Columns(m.Matrix)
+	return verdicts, m.About
 }
 
 // recordedRuns returns the runs of docs/recorded, with their recordings.

@@ -110,7 +110,7 @@ func runners() map[string]runner {
 		"bin/oversell run atomic combining --clients 20 --loops 10 --disk 2ms":                         quick,
 		"bin/oversell run atomic":                                                                      quick,
 		"bin/oversell run zk --clients 20 --loops 10 --stock 500 --hold 20ms":                          quick,
-		"bin/oversell run redis --json redis.json --csv redis.csv --hlog redis.hlog --html redis.html": quick,
+		"bin/oversell run redis --json redis.json --csv redis.csv --html redis.html": quick,
 		"bin/oversell run for-update --rate 400/s --clients 50 --loops 40":                             quick,
 		"bin/oversell run version --sweep clients=1..500 --html curve.html":                            slow,
 		"bin/oversell run --all":                                                                       slow,

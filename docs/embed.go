@@ -14,11 +14,6 @@ var Course embed.FS
 //go:embed matrix.json
 var Matrix []byte
 
-// Databases has the verdicts on several versions of MySQL and MariaDB. Package matrix reads it.
-//
-//go:embed databases.json
-var Databases []byte
-
 // Explored has what the search of all schedules says about each strategy. make explored writes it.
 //
 //go:embed explored.json

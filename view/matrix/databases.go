@@ -63,10 +63,9 @@ func (d Database) Compare(recorded Matrix) (compared int, different []Deviation)
 	return compared, different
 }
 
-// Sentence says what was found here, and what the matrix has.
-func (d Deviation) Sentence() api.Text {
-	return api.Textf("%[1]s, %[2]s: %[3]s here, %[4]s in the matrix", "%[1]s，%[2]s：这里是%[5]s，矩阵中是%[6]s",
-		d.Hazard, d.name(), d.Here.words("en"), d.Recorded.words("en"), d.Here.words("zh"), d.Recorded.words("zh"))
+// String says what was found here, and what the matrix has.
+func (d Deviation) String() string {
+	return fmt.Sprintf("%s, %s: %s here, %s in the matrix", d.Hazard, d.name(), d.Here.words("en"), d.Recorded.words("en"))
 }
 
 // words returns the verdict, with a number if only some runs failed.
@@ -113,22 +112,6 @@ func (all Databases) WriteJSON(w io.Writer) error {
 	return report.WriteLines(w, all)
 }
 
-// Column is what the foot of the matrix says about one database.
-type Column struct {
-	Name, Version  string
-	Compared, Same int // numbers of verdicts
-	Different      []Deviation
-}
-
-// Columns compares each database with the recorded matrix.
-func (all Databases) Columns(recorded Matrix) (columns []Column) {
-	for _, d := range all.Servers {
-		compared, different := d.Compare(recorded)
-		columns = append(columns, Column{d.Name(), d.Version, compared, compared - len(different), different})
-	}
-	return columns
-}
-
 // WriteMarkdown writes a table with a column for each database, and a line for each difference.
 func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 	out := bufio.NewWriter(w)
@@ -138,13 +121,14 @@ func (all Databases) WriteMarkdown(w io.Writer, recorded Matrix) error {
 	}
 	_, _ = fmt.Fprintf(out, "Seeds: %d. %s; %s.\n\n", runs, all.Date, all.Machine)
 	rows, lines := [][]string{{""}, {"verdicts"}, {"the same as above"}, {"different"}}, ""
-	for _, c := range all.Columns(recorded) {
-		for i, cell := range []string{c.Name, strconv.Itoa(c.Compared), strconv.Itoa(c.Same), strconv.Itoa(len(c.Different))} {
+	for _, d := range all.Servers {
+		compared, different := d.Compare(recorded)
+		for i, cell := range []string{d.Name(), strconv.Itoa(compared), strconv.Itoa(compared - len(different)), strconv.Itoa(len(different))} {
 			rows[i] = append(rows[i], cell)
 		}
-		lines += fmt.Sprintf("- %s: version %s.\n", c.Name, c.Version)
-		for _, d := range c.Different {
-			lines += fmt.Sprintf("  - %s.\n", d.Sentence().EN)
+		lines += fmt.Sprintf("- %s: version %s.\n", d.Name(), d.Version)
+		for _, deviation := range different {
+			lines += fmt.Sprintf("  - %s.\n", deviation)
 		}
 	}
 	_, _ = fmt.Fprintf(out, "%s\n\n%s", terminal.Markdown(text.AlignRight, rows...), lines)
