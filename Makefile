@@ -158,7 +158,7 @@ durability: servers build ## measure the basic strategies in memory, with fsync,
 	@sh lab/rig/servers.sh strace
 	cd bench && $(GO) run . -only durability -rounds 6 -o DURABILITY.md
 
-waiters: servers build ## measure the basic strategies with 10 to 10,000 waiting clients: bench/WAITERS.md
+waiters: servers build ## measure the basic strategies with 10 to 1,000 waiting clients: bench/WAITERS.md
 	cd bench && $(GO) run . -only waiters -rounds 6 -o WAITERS.md
 
 # It needs a quiet machine, and takes half an hour. TIMES=10 makes fewer comparisons.

@@ -64,7 +64,7 @@ func sell(t *testing.T, url, parent string) {
 func dashboard(t *testing.T) []panel {
 	t.Helper()
 	var all struct{ Panels []panel }
-	if err := json.Unmarshal([]byte(read(t, "../deploy/kubernetes/monitoring/dashboard.json")), &all); err != nil || len(all.Panels) < 8 {
+	if err := json.Unmarshal([]byte(read(t, "../deploy/dashboard.json")), &all); err != nil || len(all.Panels) < 8 {
 		t.Fatalf("the dashboard has %d panels: %v", len(all.Panels), err)
 	}
 	return all.Panels

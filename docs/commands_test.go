@@ -78,14 +78,12 @@ func runners() map[string]runner {
 		"docker compose exec etcd etcdctl get --prefix /":                                        docker("docker compose exec -T etcd etcdctl get --prefix /"),
 
 		"docker build -t oversell .":                                                                   {file: "Dockerfile", as: "docker build -t oversell ."},
-		"kubectl apply -k deploy/kubernetes/classroom":                                                 kubernetes(`"classroom", "production"`),
-		"kubectl delete -k deploy/kubernetes/classroom":                                                kubernetes(`"classroom", "production"`),
+		"kubectl apply -k deploy/kubernetes/classroom":                                                 kubernetes(`const overlay = "classroom"`),
+		"kubectl delete -k deploy/kubernetes/classroom":                                                kubernetes(`const overlay = "classroom"`),
 		"kubectl --namespace oversell-classroom rollout status deployment/oversell":                    kubernetes(`deployments["oversell"]`),
 		"kubectl --namespace oversell-classroom port-forward service/oversell 8080:8000":               kubernetes(`services["oversell"]`),
 		"kubectl apply -k deploy/kubernetes/load":                                                      kubernetes(`build(t, "load")`),
 		"kubectl --namespace oversell-classroom logs --follow job/load":                                kubernetes(`jobs["load"]`),
-		"kubectl apply -k deploy/kubernetes/production":                                                kubernetes(`"classroom", "production"`),
-		"cp deploy/kubernetes/production/secrets.example.env deploy/kubernetes/production/secrets.env": kubernetes(`"secrets.example.env"`),
 
 		// This client is not installed on every machine.
 		"bin/oversell etcdctl get --prefix /": {file: "cli/lab_command_test.go", as: `"etcdctl get --prefix /"`},
