@@ -18,6 +18,8 @@ type Card struct {
 	Source string `json:"source"`
 	// Core means that a comparison includes the strategy if the user names no strategies.
 	Core bool `json:"core"`
+	// Aside means that the page lists the strategy after the others, because few readers need it.
+	Aside bool `json:"aside,omitempty"`
 	// Scope says between which requests the strategy ensures mutual exclusion.
 	Scope Scope `json:"scope"`
 	// Safe means that no update is lost while nothing fails, with any number of replicas.

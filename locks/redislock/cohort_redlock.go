@@ -20,7 +20,7 @@ func CohortRedlock(nodes []redis.UniversalClient, lease time.Duration) locks.Loc
 
 func cohortRedlockCard() api.Card {
 	card := (*redlock)(nil).Card()
-	card.ID, card.Core, card.Tutorial = "cohort-redlock", false, nil
+	card.ID, card.Core, card.Aside, card.Tutorial = "cohort-redlock", false, true, nil
 	card.Source = "Dice, Marathe and Shavit: Lock Cohorting, PPoPP 2012"
 	card.Title = api.Text{EN: "redlock, passed on within a replica", ZH: "红锁在副本内接力"}
 	card.Summary = api.Text{

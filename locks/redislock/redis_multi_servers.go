@@ -63,7 +63,7 @@ func (s multiServers) Clear(ctx context.Context, key string) error {
 
 func (multiServers) Card() api.Card {
 	return card(api.Card{
-		ID: "redis-multi-servers", Source: "3.9.3", SeveralLocks: true, Backends: []string{"mysql", "redlock"},
+		ID: "redis-multi-servers", Aside: true, Source: "3.9.3", SeveralLocks: true, Backends: []string{"mysql", "redlock"},
 		Lease: true, LeasePerRequest: true, Renews: true, Reentrant: true, Fenced: true,
 		Title: api.Text{EN: "Several Redis together", ZH: "多个 Redis 联锁（MultiLock）"},
 		Summary: api.Text{

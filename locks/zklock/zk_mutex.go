@@ -16,7 +16,7 @@ type mutex struct{ zkLock }
 
 func (*mutex) Card() api.Card {
 	return card(api.Card{
-		ID: "zk-mutex", Source: "4.6.2", Fenced: true, Fair: true,
+		ID: "zk-mutex", Aside: true, Source: "4.6.2", Fenced: true, Fair: true,
 		Title: api.Text{EN: "ZooKeeper, not re-entrant", ZH: "ZooKeeper 不可重入锁"},
 		Summary: api.Text{
 			EN: "The same queue of nodes as zk, listed again after a wake-up, but the owner may not acquire again.",
