@@ -26,12 +26,29 @@ type row struct {
 	kept
 	Share float64 // of the highest throughput, in per cent
 	Lost  float64 // of the highest number of lost updates, in per cent
+	Cells []resultCell
+}
+
+// resultCell is a cell of the table of results.
+type resultCell struct {
+	Column string
+	Text   api.Text
+	Order  string // by which the table is sorted
+}
+
+func cellsOf(r measure.Result) (cells []resultCell) {
+	for _, c := range report.PageColumns() {
+		text, order := c.PageCell(r)
+		cells = append(cells, resultCell{c.ID, text, order})
+	}
+	return cells
 }
 
 type resultsView struct {
-	Rows   []row
-	Error  *api.Text // of the last run, which may have left no result
-	Advice api.Text  // from the results of the last run
+	Columns []report.Column
+	Rows    []row
+	Error   *api.Text // of the last run, which may have left no result
+	Advice  api.Text  // from the results of the last run
 }
 
 // table returns what the table of results shows, the newest first. The hub's mutex must be locked.
@@ -40,9 +57,10 @@ func (r *runs) table() resultsView {
 	for _, k := range r.results {
 		best, most = max(best, k.Result.Rate()), max(most, k.Result.LostUpdates)
 	}
-	v := resultsView{Error: r.live.Error}
+	v := resultsView{Columns: report.PageColumns(), Error: r.live.Error}
 	for _, k := range slices.Backward(r.results) {
-		v.Rows = append(v.Rows, row{k, 100 * k.Result.Rate() / best, 100 * max(0, float64(k.Result.LostUpdates)) / float64(most)})
+		lost := max(0, float64(k.Result.LostUpdates))
+		v.Rows = append(v.Rows, row{k, 100 * k.Result.Rate() / best, 100 * lost / float64(most), cellsOf(k.Result)})
 	}
 	var last []measure.Result
 	for _, k := range r.results[max(0, len(r.results)-r.live.ended):] {

@@ -74,11 +74,11 @@ func write(w io.Writer, p page) error {
 }
 
 func halves(results []measure.Result) []terminal.Table {
-	all := columns(results)
-	at := slices.IndexFunc(all, func(c column) bool { return c.stock })
+	all := jmeterColumns(results)
+	at := slices.IndexFunc(all, func(c Column) bool { return c.Stock })
 	return []terminal.Table{
-		tabulate("What JMeter reports, times in ms", all[:at], results),
-		tabulate("What JMeter cannot know", append([]column{all[0]}, all[at:]...), results),
+		jmeterTable("What JMeter reports, times in ms", all[:at], results),
+		jmeterTable("What JMeter cannot know", append([]Column{all[0]}, all[at:]...), results),
 	}
 }
 

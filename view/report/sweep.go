@@ -78,8 +78,8 @@ func curveTable(c measure.Curve) terminal.Table {
 			{Text: measured(p.Result, p.P50MS)},
 			{Text: measured(p.Result, p.P99MS)},
 			{Text: measured(p.Result, p.RetriesPerSale)},
-			alarmed(terminal.Number(p.Errors), terminal.Costly, p.Errors > 0),
-			alarmed(lost(p.Result, terminal.Number), p.Verdict.Sign(), p.Verdict != api.Holds),
+			{Text: terminal.Number(p.Errors), Sign: signIf(p.Errors > 0, terminal.Costly)},
+			{Text: lost(p.Result, terminal.Number), Sign: signIf(p.Verdict != api.Holds, p.Verdict.Sign())},
 			{Text: strings.Join(marks, ", ")},
 		})
 	}
