@@ -28,8 +28,9 @@ func writeBehind() Experiment {
 }
 
 // sellUncarried lets the holder's replica sell while no replica reaches MySQL, so that the row lacks this sale. It kills that
-// replica, and sells once more on another one, whose answer has the remaining stock. C loads the stock into Redis first.
-const sellUncarried = "C sells, C ends, writing behind stops, A sells at written, A dies, B sells, B ends"
+// replica, and sells once more on another one, whose answer has the remaining stock. C loads the stock into Redis first. A
+// replica reads the name of its shop from MySQL once, so both read before.
+const sellUncarried = "C sells, C ends, A reads, B reads, writing behind stops, A sells at written, A dies, B sells, B ends"
 
 func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err error) {
 	plan, err := chaos.Parse(sellUncarried)

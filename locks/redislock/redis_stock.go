@@ -260,8 +260,9 @@ const (
 	carryTimeout = 5 * time.Second
 )
 
-// Run calls carryAll after sales and every carryInterval, and once more when ctx ends.
+// Run calls carryAll at once, after sales and every carryInterval, and once more when ctx ends.
 func (s *shelf) Run(ctx context.Context) {
+	_ = s.carryAll(ctx) // it learns the name of the shop, without which nothing is sold while MySQL is down
 	tick := time.Tick(carryInterval)
 	for {
 		select {
