@@ -379,9 +379,6 @@ func (p *Player) links(on string, m chaos.Move) []*rig.Link {
 	onPostgres := slices.Contains(p.services(), "postgres")
 	var ofLock []*rig.Server
 	for _, servers := range p.servers() {
-		if m.Do == chaos.Cut && m.Low == 0 && rig.Kind(servers[0].Name()) == "redis" { // two of five are not enough for Redlock
-			servers = servers[:len(servers)/2+1]
-		}
 		ofLock = append(ofLock, servers...)
 	}
 	return slices.DeleteFunc(p.bed.Rig.Links(), func(l *rig.Link) bool {
