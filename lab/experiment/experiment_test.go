@@ -165,6 +165,9 @@ func TestEveryHazard(t *testing.T) {
 				if result.contradicts() || result.Verdict == api.Inconclusive {
 					t.Errorf("%s: the card says %q, the run %q: %s", result.Name(), result.Claim, result.Verdict, result.Why)
 				}
+				if lease := result.Recording.Lease; e.lease > 0 && lease > 0 && lease != e.lease {
+					t.Errorf("%s: the recording has a lease of %v, and the lab one of %v", result.Name(), lease, e.lease)
+				}
 				for _, s := range result.Recording.Spans {
 					since := nextGrant(result.Recording.Events, "", s.From)
 					if e.Hazard == "crash" && result.Verdict == api.Safe && since > result.NextGrantMS+1000 {

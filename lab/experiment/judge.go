@@ -65,7 +65,6 @@ func (r *round) judge(ctx context.Context, p *played) Result {
 		result.NextGrantMS = nextGrant(p.Recording.Events, p.Stopped, p.Struck)
 		result.Why = api.Joined(result.Why, p.answers())
 	}
-	result.Recording = p.Recording
 	return result
 }
 

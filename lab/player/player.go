@@ -19,6 +19,10 @@ import (
 // Player carries out a plan on several strategies at the same time. A fault strikes all of them at once. Between two faults,
 // the requests of each strategy go at their own pace.
 type Player struct {
+	Pieces int                               // the stock of each product
+	Nth    int                               // the number n of a plan for each n; otherwise 0
+	StepOf func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
+
 	bed      *Testbed
 	runs     []*run
 	on       [chaos.Clients]int  // the number of each client's replica
@@ -28,22 +32,19 @@ type Player struct {
 	injected []*struck // in their order
 	spans    []history.Span
 	coverage chaos.Coverage
-	lagging  *rig.Link                         // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
-	Pieces   int                               // the stock of each product
-	Nth      int                               // the number n of a plan for each n; otherwise 0
-	places   places                            // in queues, before the request that loses its session
-	masters  *fault.Masters                    // of a topology
-	moving   *fault.Resharding                 // of the slot of the lock
-	sales    bool                              // a sale has begun
-	catchUp  fault.Heal                        // ends Lags in a topology, or with several databases; otherwise nil
-	held     int                               // the index of its span
-	behind   fault.Heal                        // after RowLags, of the links on which a stock in Redis reaches the row
-	began    time.Duration                     // since the start of the recording: results leave out earlier steps
-	struckAt time.Duration                     // when the first fault had been injected; 0 without one
-	StepOf   func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
-	healed   time.Duration                     // since the start of the recording, when all faults had ended
-	looks    [3]look                           // at the requests that are stopped on each replica
-	changing sync.Mutex                        // protects lasting, coverage and what has landed
+	lagging  *rig.Link         // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
+	places   places            // in queues, before the request that loses its session
+	masters  *fault.Masters    // of a topology
+	moving   *fault.Resharding // of the slot of the lock
+	sales    bool              // a sale has begun
+	catchUp  fault.Heal        // ends Lags in a topology, or with several databases; otherwise nil
+	held     int               // the index of its span
+	behind   fault.Heal        // after RowLags, of the links on which a stock in Redis reaches the row
+	began    time.Duration     // since the start of the recording: results leave out earlier steps
+	struckAt time.Duration     // when the first fault had been injected; 0 without one
+	healed   time.Duration     // since the start of the recording, when all faults had ended
+	looks    [3]look           // at the requests that are stopped on each replica
+	changing sync.Mutex        // protects lasting, coverage and what has landed
 }
 
 // run is one strategy in a plan that is carried out.
@@ -99,11 +100,6 @@ func (bed *Testbed) Player(on [chaos.Clients]int, subjects ...Subject) *Player {
 // Play carries out a plan. A move that is impossible, such as to resume a request that has ended, is skipped, so a plan can
 // be shortened at any place.
 func (p *Player) Play(ctx context.Context, plan chaos.Plan) (err error) {
-	if plan.Has(chaos.Deletes) {
-		if err := p.bed.clearLockTables(ctx); err != nil {
-			return err
-		}
-	}
 	if plan.Has(chaos.FailsOver) && !plan.Has(chaos.Lags) {
 		if p.lagging, err = p.bed.cutReplication(); err != nil {
 			return err

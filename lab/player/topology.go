@@ -51,9 +51,15 @@ func (p *Player) lag(ctx context.Context) (err error) {
 	return err
 }
 
-// beforeSales observes what the masters have, so that the lock is found later.
+// beforeSales clears the locks of other runs in tables, if some will be deleted, and observes what the masters have, so that
+// the lock is found later.
 func (p *Player) beforeSales(ctx context.Context, plan chaos.Plan) error {
 	p.sales = true
+	if plan.Has(chaos.Deletes) {
+		if err := p.bed.clearLockTables(ctx); err != nil {
+			return err
+		}
+	}
 	if p.masters == nil && plan.Has(chaos.SlotMoves) {
 		p.masters = fault.MastersOf(p.bed.Rig)
 	}
