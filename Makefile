@@ -52,7 +52,7 @@ observe: build ## start a lab with Prometheus, whose page shows waits, renewals 
 	bin/oversell lab --metrics --traces results/traces.jsonl
 
 .PHONY: test
-test: servers browser compiler build ## the tests that every change must pass; takes ten minutes
+test: servers browser compiler build ## the tests that every change must pass; takes twelve minutes
 	GO="$(GO)" sh tools/test.sh
 
 .PHONY: check
