@@ -71,7 +71,7 @@ type Primitive struct {
 	ID      string `json:"id"`
 	Title   Text   `json:"title"`
 	Summary Text   `json:"summary"`
-	// Source lists the sections of the tutorial.
+	// Source lists the sections of the tutorial that have the primitive, such as "3.9.6".
 	Source   string   `json:"source"`
 	Backends []string `json:"backends"`
 	Routes   []string `json:"routes"`

@@ -261,7 +261,7 @@ func (f *runFlags) show(measurements []comparison.Measurement, out, errOut io.Wr
 	}, out, errOut)
 }
 
-// watcher prints the verdicts where the table will be.
+// watcher returns a watcher that prints each verdict during the run, to the stream that gets the table at the end.
 func (f *runFlags) watcher(out, errOut io.Writer) *runWatcher {
 	text := f.files.textOutput(out, errOut)
 	w := &runWatcher{lines: errOut, bar: terminal.NewBar(errOut)}

@@ -101,7 +101,7 @@ func (b *breaks) planOf(p resultView, lang string) matrix.Plan {
 	return matrix.PlanOf(r.Planned(c), lang)
 }
 
-// shown returns the run of this lab, or else the recorded one.
+// shown returns the result of an experiment that has run in this lab, or else the one that is stored in the program.
 func (b *breaks) shown(p resultView) experiment.Result {
 	if p.Run != nil {
 		return p.Run.Result

@@ -21,7 +21,8 @@ func (s *Service) checkLock(c *gin.Context) (any, error) {
 	card, receipt := strategy.Card(), stock.Receipt{}
 	s.checks.selling.Add(1)
 	defer s.checks.selling.Add(-1)
-	// has looks the product up in MySQL. A strategy with its stock elsewhere must sell without MySQL.
+	// An empty Stock means that the strategy sells from MySQL: only then the product is looked up there. A strategy with
+	// its stock elsewhere must also sell while MySQL is down.
 	if card.Stock == "" {
 		err = s.has(c.Request.Context(), order.Product)
 	}

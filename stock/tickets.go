@@ -85,7 +85,7 @@ func (t *Tickets) Take(ctx context.Context, show int64) error {
 	return ErrSoldOut
 }
 
-// Hand records a sale. The caller has lowered the show's next number with Take.
+// Hand records the sale of a ticket. The caller has called Take before, which counts the show's next number down.
 func (t *Tickets) Hand(ctx context.Context, show int64, sold Ticket) error {
 	ctx, cancel := uncancelled(ctx)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 // runs of one lock differ more than the runs of two locks, so these figures must not be recorded.
 const maxOthers = 0.10
 
-// runAlone runs a command, for make record. It fails if other processes took more than maxOthers.
+// runAlone runs a command, for make record. It returns an error if other processes used more than maxOthers of the cores
+// meanwhile: then the figures are not reliable.
 func runAlone(ctx context.Context, args []string) error {
 	before, failed := load.ReadProcessor()
 	// Not ended by the context: the terminal sends Ctrl-C to the command, too.

@@ -284,8 +284,8 @@ func failover() Experiment {
 	}
 }
 
-// mustRise finds that the fences of the new master are below those of the row. No request can sell until they have
-// risen above it.
+// mustRise checks whether the new master gives fencing tokens that are lower than the token in the row. If so, the row rejects
+// all sales until the tokens are higher, which is the finding.
 func mustRise(p *played) *finding {
 	if !p.Fenced || p.Ops[contender].Reason != string(api.Fenced) {
 		return nil
@@ -474,7 +474,8 @@ func clientClocks() Experiment {
 	}
 }
 
-// crashBetween kills the holder's process before each command of its acquisition but the first.
+// crashBetween kills a process between two commands of its acquisition: in one run before the second command, then before
+// the third, and so on.
 func crashBetween() Experiment {
 	return Experiment{
 		Hazard: "crash-between", Group: holderFails, Unseen: true, Applies: claimedOrOnTrial("crash-between", api.LockServices()...),

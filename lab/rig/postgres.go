@@ -83,8 +83,8 @@ func notRoot() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err, err2)
 }
 
-// show lets the owner's group read the server's files, and enter its folder. An owner of nil is this user, who can do
-// both already.
+// show makes the server's files and its folder readable for the group of owner, the account that the server runs as. nil is
+// the present account, which can read them already.
 func (s *Server) show(owner *syscall.Credential, files ...string) error {
 	if owner == nil {
 		return nil

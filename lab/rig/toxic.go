@@ -42,7 +42,8 @@ func (*hole) Cleanup(stub *toxics.ToxicStub) {
 	go drain(stub)
 }
 
-// drain reads the remaining data, so that the sender notices the end of its connection.
+// drain reads and discards the rest of the input. Otherwise the goroutine that writes it would block, and would not notice
+// that the connection is closed.
 func drain(stub *toxics.ToxicStub) {
 	for range stub.Input {
 		continue

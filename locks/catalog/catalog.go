@@ -28,7 +28,8 @@ type Backends struct {
 	Etcd      *clientv3.Client
 	// Namespace, if set, begins the keys of all locks and primitives: other deployments use the servers, too.
 	Namespace string
-	// Shop marks stock in Redis. nil means that no other deployment uses it.
+	// Shop names the stock of this deployment in Redis, so that two deployments may share a Redis. nil means that no other
+	// one uses it.
 	Shop *stock.Shop
 	// Lease is the default lease, for requests that name no lease.
 	Lease time.Duration

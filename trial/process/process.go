@@ -32,10 +32,11 @@ type Process struct {
 	err    error
 }
 
-// Start starts a program. Its standard error goes to log, which may be nil. With Setpgid, the program
-// leads a process group, whose other members end with it. If this process dies, a paused program
-// cannot notice the end of its input. But its group is then orphaned, and the kernel resumes and ends
-// the paused processes of such a group.
+// Start starts a program. Its standard error goes to log, which may be nil. With Setpgid, the program leads a process
+// group, and the whole group is ended with it.
+//
+// If the caller dies, the program reads the end of its standard input, and exits. A program that is paused cannot read it.
+// But then its group has no parent any more, and the kernel resumes and ends the paused processes of such a group.
 func Start(cmd *exec.Cmd, log io.Writer) (*Process, error) {
 	p := &Process{cmd: cmd, log: tail{to: log}, exited: make(chan struct{})}
 	// The pipes of exec have no deadlines, and end only with all children of the process.

@@ -121,7 +121,7 @@ func openColumns() []Column {
 	return all
 }
 
-// stockColumns has what JMeter does not measure.
+// stockColumns returns the columns about the stock, such as the lost updates. JMeter knows nothing of the stock.
 func stockColumns() []Column {
 	return []Column{
 		{ID: "sold", Name: bilingual("sold", "已售"), JMeter: "Sold", Stock: true, Value: count(func(r measure.Result) int { return r.Sold })},

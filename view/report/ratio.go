@@ -14,7 +14,7 @@ import (
 // plotWidth is the number of characters from the lowest to the highest rate in the plot of a ratio.
 const plotWidth = 60
 
-// RatioProgress returns a line about the pairs until now.
+// RatioProgress returns a line about the pairs that have finished. A pair is a round of each of the two sides.
 func RatioProgress(r ratio.Result) string {
 	last := r.Pairs[len(r.Pairs)-1]
 	line := fmt.Sprintf("pair %d: %.0f/s and %.0f/s", len(r.Pairs), last.A.Rate, last.B.Rate)
