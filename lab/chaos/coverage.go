@@ -38,9 +38,9 @@ func PhaseAfter(step api.Step) Phase {
 	}
 }
 
-// Count says how often a fault was injected, how often it was seen to land, and then in which phase of each request that
-// it struck: of one client, or of all. Renewal counts those that lasted longer than the pause between two renewals of a
-// lock that was held.
+// Count counts the injections of a fault, and how often the fault landed (had its effect). In counts, by phase, the
+// requests that the landed faults struck: those of one client, or those of all. Renewal counts the landed faults that
+// lasted longer than the pause between two renewals, while a renewed lock was held.
 type Count struct {
 	Injected, Landed, Renewal int
 	In                        [phases]int

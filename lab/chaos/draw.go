@@ -10,19 +10,19 @@ import (
 
 // Lock is what a draw must know about a lock.
 type Lock struct {
-	Name    string     // the draws of other locks do not depend on this one's
+	Name    string     // with the seed, it decides the draws: so a new lock does not change those of other locks
 	Begins  Verb       // what a client does first: Sells, Locks or Awaits
-	Steps   []api.Step // at which its requests can stop, in their order
-	Faults  []Verb     // that apply to it
-	Servers int        // of its lock
+	Steps   []api.Step // the steps at which its requests can stop, in their order
+	Faults  []Verb     // the faults that apply to the lock
+	Servers int        // the number of its servers
 	Locker  bool       // a request may acquire it twice
-	Nests   bool       // it promises that a request can
+	Nests   bool       // the lock promises that a request may acquire it twice
 	Expires bool       // its lease ends although its holder lives
 	Fenced  bool       // the row checks a fencing token, so its statements matter more
 	Leases  bool       // a request of Locks may ask for a lease
 }
 
-// end is what a client does last.
+// end returns the move by which a client ends its request: Resumes, Unlocks or Counts.
 func (l Lock) end() Verb {
 	return map[Verb]Verb{Sells: Resumes, Locks: Unlocks, Awaits: Counts}[l.Begins]
 }
@@ -130,8 +130,8 @@ func (d *drawing) overlap() {
 	d.plan = append(d.plan, ends...)
 }
 
-// leaseEnds adds that a lease ends: if it is renewed, because the process of its client is frozen or cut off. It returns
-// how this fault ends. Only links without another fault can be cut.
+// leaseEnds adds moves by which a lease ends. If the lease is renewed, the process of its client may be frozen or cut off
+// first. It returns the moves that end this fault. Only links without another fault can be cut.
 func (d *drawing) leaseEnds(client int) (ends Plan) {
 	held := d.plan.Has(Holds, HoldsRow)
 	ways := slices.DeleteFunc([]Verb{Freezes, Cut}, func(v Verb) bool { return !slices.Contains(d.Faults, v) || v == Cut && held })
@@ -148,7 +148,7 @@ func (d *drawing) isStruck() bool {
 	return slices.ContainsFunc(d.plan, func(m Move) bool { return m.Do.OnServer() || m.Do == Freezes || m.Do == Cut })
 }
 
-// weigh draws how often each move comes, and which faults: none, one or two kinds.
+// weigh draws the weight of each move, and the kinds of faults of the plan: none, one or two.
 func (d *drawing) weigh() {
 	d.weights = map[Verb]int{d.Begins: 4 + d.IntN(4), d.end(): 2 + d.IntN(5), Passes: d.IntN(6), Cancels: max(0, d.IntN(4)-2), Heals: 1 + d.IntN(3)}
 	kinds := slices.Clone(d.Faults)
@@ -158,7 +158,7 @@ func (d *drawing) weigh() {
 	}
 }
 
-// next draws one of the moves that have an effect now, as far as the guess goes.
+// next draws one of the moves that can have an effect now, according to the guessed state.
 func (d *drawing) next() Move {
 	var possible []Move
 	consider := func(m Move, most int) {
@@ -230,7 +230,7 @@ func (d *drawing) detailed(m Move) Move {
 		if d.IntN(4) > 0 && m.Client != guest {
 			m.At = d.Steps[d.IntN(len(d.Steps))]
 		}
-		one := 12 // in so many
+		one := 12 // one sale in this number acquires the lock twice
 		if d.Nests {
 			one = 4
 		}

@@ -19,38 +19,38 @@ const (
 	Sells   Verb = "sells"   // a sale begins, and stops at the step At if it reaches it
 	Resumes Verb = "resumes" // the stopped request goes on, and may stop again, at At
 	Ends    Verb = "ends"    // the request gets its answer, or stops: the next move waits for that
-	Stops   Verb = "stops"   // the same, of a request that is to stop at a step
+	Stops   Verb = "stops"   // as Ends, for a request that is to stop at a step
 	Reads   Verb = "reads"   // the client asks for more pieces than there are
 	Cancels Verb = "cancels" // the client closes its connection
 	Each    Verb = "each"    // the first move: the plan is carried out for each command n of the lock, from Nth on, until it sends no more
 	Passes  Verb = "passes"  // time passes: more than a lease, or For
 	Locks   Verb = "locks"   // in place of Sells, for a lock that is locked and unlocked by hand
-	Unlocks Verb = "unlocks" // also what it does not hold
+	Unlocks Verb = "unlocks" // the client unlocks what it locked last, even if it no longer holds that
 	Awaits  Verb = "awaits"  // in place of Locks, for a latch: it sets the latch if it is open, and waits until it opens
-	Counts  Verb = "counts"  // it counts the latch down by one
+	Counts  Verb = "counts"  // the client counts the latch down by one
 )
 
-// These moves inject a fault. Each fault but those that end by themselves is healed by Heals.
+// These moves inject a fault. Heals ends a fault that does not end by itself.
 const (
 	Freezes    Verb = "freezes"    // the process of the client's replica is stopped
-	Starves    Verb = "starves"    // it gets no processor for half a lease
-	Dies       Verb = "dies"       // it is killed
-	Cut        Verb = "cut"        // it is cut off from the servers of the lock
-	Slow       Verb = "slow"       // the answers of these servers take half a second longer
-	Holds      Verb = "holds"      // the Nth command that it sends to each of them from now on is held back
-	HoldsRow   Verb = "holds-row"  // the Nth command that it sends to the database from now on is held back
+	Starves    Verb = "starves"    // the process gets no processor for half a lease
+	Dies       Verb = "dies"       // the process is killed
+	Cut        Verb = "cut"        // the client is cut off from the servers of the lock
+	Slow       Verb = "slow"       // the answers of the servers of the lock to the client take longer: half a second, or For
+	Holds      Verb = "holds"      // the Nth command from now on, from the client to each server of the lock, is held back
+	HoldsRow   Verb = "holds-row"  // the Nth command from now on, from the client to the database, is held back
 	Loses      Verb = "loses"      // the answer to the Nth command is lost
-	Disconnect Verb = "disconnect" // its connections to them end
+	Disconnect Verb = "disconnect" // the connections of the client to the servers of the lock end
 	Deletes    Verb = "deletes"    // an operator deletes the locks
 	Crashes    Verb = "crashes"    // the Nth server of the lock is killed, and started again
-	Restarts   Verb = "restarts"   // it is restarted
-	Stalls     Verb = "stalls"     // it answers nothing for half a lease, as with a slow disk
+	Restarts   Verb = "restarts"   // the Nth server of the lock is restarted
+	Stalls     Verb = "stalls"     // the Nth server of the lock answers nothing for half a lease, as with a slow disk
 	Jumps      Verb = "jumps"      // the clock of the Nth server jumps ahead by an hour
 	FailsOver  Verb = "fails-over" // a replica of Redis takes over, without what was written since the plan began
-	// No random plan has the following ones.
-	LosesPower   Verb = "loses-power"   // its machine dies: all its links are silent, and its process is killed
-	Boots        Verb = "is-restarted"  // its process is killed, and started again
-	Refused      Verb = "refused"       // servers of the lock reset its connections, old and new
+	// Only written plans have the following moves.
+	LosesPower   Verb = "loses-power"   // the client's machine dies: all its links are silent, and its process is killed
+	Boots        Verb = "is-restarted"  // the client's process is killed, and started again
+	Refused      Verb = "refused"       // servers of the lock reset the client's connections, old and new
 	LosesRenewal Verb = "loses-renewal" // the answer to its next renewal is lost
 	LosesSession Verb = "loses-session" // its place in the queue, with its session or its lease, ends
 	Renews       Verb = "renews"        // no fault: the next move waits until the lock of a program on trial has just been renewed
@@ -59,10 +59,10 @@ const (
 	StaysBehind  Verb = "stays-behind"  // Sentinel promotes a replica of Redis, and the client stays with the old master, which goes on
 	QuorumDies   Verb = "quorum-dies"   // all Sentinels but the Nth are killed, and then the master
 	SlotMoves    Verb = "slot-moves"    // no fault: the slot of the lock moves to another master of a cluster, up to the stage Nth of four
-	RowLags      Verb = "row-lags"      // a stock in Redis does not reach the row
+	RowLags      Verb = "row-lags"      // the sales of a stock in Redis do not reach MySQL's row
 	MinorityDies Verb = "minority-dies" // as many servers of the lock die as leave a majority, and the leader is one of them
-	MajorityDies Verb = "majority-dies" // one more
-	ClocksJump   Verb = "clocks-jump"   // the clocks of all its servers jump ahead by an hour
+	MajorityDies Verb = "majority-dies" // one server more than in MinorityDies dies, so no majority is left
+	ClocksJump   Verb = "clocks-jump"   // the clocks of all Redis servers jump ahead by an hour
 
 	Heals Verb = "heals" // the fault Of of this client or server ends
 )
@@ -98,10 +98,10 @@ func (v Verb) Lasts() bool {
 	return slices.Contains([]Verb{Freezes, Dies, Cut, Slow, Holds, HoldsRow, Jumps, FailsOver, LosesPower, Refused, Lags, StaysBehind, QuorumDies, MinorityDies, MajorityDies, ClocksJump}, v)
 }
 
-// EveryStep in place of a step: the sale stops at its first one, and each time that it resumes, at the next one.
+// EveryStep stands in place of a step: the sale stops at its first step, and each time that it resumes, at its next step.
 const EveryStep api.Step = "every-step"
 
-// Amount is a time, in leases or in seconds. The zero Amount is none.
+// Amount is a time, in leases or in seconds. The zero Amount means that no time is given.
 type Amount struct {
 	N      float64
 	Leases bool // else seconds
@@ -130,7 +130,7 @@ type Move struct {
 	Do        Verb
 	Client    int      // 0 is A; of a move that no client makes, it is 0 too
 	At        api.Step // where the request stops; empty means nowhere
-	Nth       int      // of a command or a server, from 1
+	Nth       int      // the number of a command or a server, from 1
 	Many      bool     // it locks for writing, or takes two permits
 	Leased    bool     // it locks for a lease, which nothing renews
 	Of        Verb     // the fault that Heals heals
@@ -139,7 +139,7 @@ type Move struct {
 	Nested    bool     // it acquires the lock a second time
 	For       Amount   // how long the sale waits for the lock; of Passes, the time that passes
 	Early     bool     // the sale waits until shortly before the end of a lease that nothing renews
-	IfRenews  bool     // the time passes for locks whose leases are renewed
+	IfRenews  bool     // the time passes only for locks whose leases are renewed
 	Names     string   // the two locks of a sale that takes several, in its order, such as "a then b"
 	Low, High int      // the servers of the lock that a fault of a link concerns; 0 means all
 	Works     Amount   // how long the sale works while it holds the lock
@@ -264,7 +264,7 @@ func options() []option {
 	}
 }
 
-// phrase is how a plan says a move, without its client or the number of its server.
+// phrase holds the words of a move in the text of a plan, without its client or the number of its server.
 type phrase struct {
 	do, of   Verb
 	words    string

@@ -20,9 +20,9 @@ type Campaign struct {
 	Subjects []player.Subject
 	Plan     chaos.Plan    // carried out on each subject, instead of drawn ones; may be nil
 	For      time.Duration // no drawn plan begins later; 0 means one plan for each subject
-	Enough   int           // unless it is 0, a strategy gets no more plans after a failed one, or after so many in which each fault has landed
-	Seed     int64         // of the first plan; each plan has the next one
-	Adapter  string        // as Selection.Adapter
+	Enough   int           // if above 0: no more plans after a failure, or after Enough plans if each fault has landed
+	Seed     int64         // of the first plan of each strategy; each later plan has the next seed
+	Adapter  string        // see Selection.Adapter
 }
 
 // Survey is what a campaign has found about one strategy.
@@ -35,26 +35,27 @@ type Survey struct {
 	Busy int
 	// Again counts the plans that failed by a hazard that the card names, and that an earlier plan has shown.
 	Again int
-	// Missing are the faults that apply, and never landed.
+	// Missing are the faults that apply to the strategy, and never landed: they had no effect in any plan.
 	Missing []chaos.Verb
 
-	faults []chaos.Verb // that apply
+	faults []chaos.Verb // the faults that apply to the strategy
 	known  []Drawn      // the first plan of each hazard that the card names: shrunk at the end, as it is no news
-	named  []api.Hazard // these hazards
+	named  []api.Hazard // the hazards that the card names and a plan has shown
 }
 
 // Finding is a plan that failed, after it was shrunk.
 type Finding struct {
 	Drawn
-	First   chaos.Plan // as it was drawn; nil if it was given
-	Tries   int        // until First failed again; 0 means that it never did
-	Stopped bool       // the campaign ended, or its time was over, before it was repeated and shrunk
+	First   chaos.Plan // the plan as it was drawn; nil for a plan that was given
+	Tries   int        // the number of repetitions until First failed again; 0 means that it never did
+	Stopped bool       // the campaign ended, or its time was over, before the plan was repeated and shrunk
 }
 
-// doubtful reports whether the card does not name a finding that was repeated, and never failed again. It decides nothing.
+// doubtful reports whether the card does not name the finding, and the plan was repeated and never failed again. Such a
+// finding decides nothing.
 func (f Finding) doubtful() bool { return f.Claim == api.Protects && f.Tries == 0 && !f.Stopped }
 
-// Contradicted reports whether the card does not name a finding, which is not doubtful.
+// Contradicted reports whether a finding contradicts the card: the card does not name it, and it is not doubtful.
 func (s *Survey) Contradicted() bool {
 	return slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.Claim == api.Protects && !f.doubtful() })
 }
@@ -141,7 +142,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*player.Testbed, w Campaig
 	}
 	labs.Wait()
 	for _, s := range all.all {
-		for _, d := range s.known { // of a strategy whose card is contradicted, or of a campaign that ended
+		for _, d := range s.known { // not shrunk: the card is contradicted, or the campaign has ended
 			all.found(s, Finding{Drawn: d, First: d.Moves, Stopped: true})
 		}
 		if c.Plan == nil && !s.Contradicted() { // else nobody asks what else would have been found
@@ -151,7 +152,7 @@ func (c Campaign) Conduct(ctx context.Context, beds []*player.Testbed, w Campaig
 	return all.all, cmp.Or(errors.Join(errs...), ctx.Err())
 }
 
-// work carries out plans in one lab until none is left, and then shrinks the plans that are no news.
+// work carries out plans in one lab until none is left, and then shrinks the failed plans whose hazard the card names.
 func (c *campaign) work(ctx context.Context, bed *player.Testbed) error {
 	var before error
 	for s, seed := c.next(); s != nil && ctx.Err() == nil; s, seed = c.next() {
@@ -209,7 +210,8 @@ func (c *campaign) wants(s *Survey) bool {
 	return !s.Contradicted() && !enough
 }
 
-// nextKnown takes a plan that is not shrunk yet, because its hazard is no news.
+// nextKnown returns a failed plan that is not shrunk yet, because the card names its hazard. It returns nil after the
+// last one.
 func (c *campaign) nextKnown() (s *Survey, d Drawn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +274,8 @@ func (c *campaign) carryOut(ctx context.Context, bed *player.Testbed, s player.S
 }
 
 // shrink repeats a plan that failed, and shortens it as long as it fails in the same way, and contradicts the card if it
-// did. It ends as long after For as For is, and after a minute at least. A plan that was given, and not drawn, stays as it is.
+// did. It ends when For has passed twice, or one minute after For if that is later. A plan that was given, and not drawn,
+// stays as it is.
 func (c *campaign) shrink(ctx context.Context, bed *player.Testbed, s *Survey, d Drawn) (err error) {
 	f, end := Finding{Drawn: d}, c.began.Add(c.For+max(c.For, time.Minute))
 	// again returns the number of repetitions until p failed in the same way, or 0.
@@ -307,7 +310,7 @@ func (c *campaign) shrink(ctx context.Context, bed *player.Testbed, s *Survey, d
 func (c *campaign) found(s *Survey, f Finding) {
 	c.locked(func() {
 		same := func(o Finding) bool { return o.Named == f.Named && o.Invariant == f.Invariant && o.Claim == f.Claim }
-		if f.Claim != api.Protects && slices.ContainsFunc(s.Findings, same) { // another hazard before it was shrunk
+		if f.Claim != api.Protects && slices.ContainsFunc(s.Findings, same) { // it had another hazard before it was shrunk
 			s.Again++
 			return
 		}
@@ -316,8 +319,8 @@ func (c *campaign) found(s *Survey, f Finding) {
 	})
 }
 
-// Inconclusive reports whether a fault that applies never landed, the machine was too busy for each plan, or a plan
-// contradicted the card that never failed again.
+// Inconclusive reports whether a fault that applies never landed, the machine was too busy for each plan, or a plan that
+// contradicted the card never failed again.
 func (s *Survey) Inconclusive() bool {
 	return s.Plans == 0 || len(s.Missing) > 0 || slices.ContainsFunc(s.Findings, Finding.doubtful)
 }

@@ -158,7 +158,7 @@ func (r *round) afterOutage(ctx context.Context, s *clients) Result {
 func (r *round) reconcileRow(ctx context.Context, s *clients, result *Result) {
 	row, mayLack := plenty, s.Card.BrokenBy(api.WriteBehind)
 	err := player.Within(ctx, player.GrantBound, "the row has all sales", func() bool {
-		left, err := r.bed.Replica(0).Count(ctx, "none", s.Product) // none reads MySQL's row
+		left, err := r.bed.Replica(0).Count(ctx, "none", s.Product) // the strategy none reads MySQL's row
 		if err == nil {
 			row = left
 		}

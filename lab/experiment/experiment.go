@@ -34,18 +34,19 @@ type Experiment struct {
 	// contender. Reads lets a replica read the product before: it confirms its lock at its first sale after a reset, so a
 	// holder that stops before it has read the row would learn of every lost lock.
 	Plans []string
-	// OnRow replaces them for a lock on the server of the row, whose links a sale needs.
+	// OnRow replaces Plans for a lock in MySQL: a sale needs the links to MySQL for the row, too.
 	OnRow string
-	// lease is that of the locks in Lab. 0 means player.Lease.
+	// lease is the lease of the locks in Lab. 0 means player.Lease.
 	lease time.Duration
 
-	// Unseen means that a timeline does not show the cause of its verdict: it has no commands, and not so many requests.
+	// Unseen means that a timeline does not show the cause of the verdict: it shows no commands, and only few requests.
 	Unseen bool
 	// silences means that the fault may keep the lock's program from answering.
 	silences bool
-	// rule is that of this hazard alone; it may be nil.
+	// rule is a rule of the judge for this hazard alone; it may be nil.
 	rule rule
-	// promised judges what the lock promises, in place of the harm to the row: see rules. At the end, one more client buys.
+	// promised means that the judge checks what the lock promises, in place of the harm to the row: see rules. At the end of
+	// the plan, one more client buys.
 	promised bool
 	// stale says why an update was lost although no request acquired the lock too early.
 	stale api.Text
@@ -172,7 +173,7 @@ func locksOn(backends ...string) func(api.Card) bool {
 	return func(c api.Card) bool { return c.Locker && slices.ContainsFunc(backends, c.Uses) }
 }
 
-// by returns the one that the seed chooses. As many seeds in a row choose each of them once.
+// by returns the value that the seed chooses. As many seeds in a row as there are values choose each value once.
 func by[T any](seed int64, from ...T) T {
 	return from[uint64(seed)%uint64(len(from))] //nolint:gosec // any number will do
 }

@@ -67,8 +67,8 @@ func overrun() Experiment {
 	}
 }
 
-// crash kills the holder at once, or when it has renewed its lease: a renewal may give a longer lease than the grant, or
-// add one to the rest. A lock without renewals would have expired.
+// crash kills the holder. The seed chooses how often the holder has renewed its lease before: a renewal may give a longer
+// lease than the grant, or add a lease to the rest. Without renewals, no time passes: the lock would have expired.
 func crash() Experiment {
 	return Experiment{
 		Hazard: "crash", Group: holderFails, Basic: true, Applies: always,
@@ -98,10 +98,10 @@ func hostDeath() Experiment {
 	}
 }
 
-// freedInTime returns a judge of a dead holder's lock, which the contender must get.
+// freedInTime returns a rule: after the death of the holder, the contender must get its lock in time.
 func freedInTime(late api.Text) rule {
 	return func(p *played) *finding {
-		if p.Stopped == "" { // it had sold before, and died with nothing to lose
+		if p.Stopped == "" { // the holder had sold before it died, and held no lock
 			return neverStopped(p)
 		}
 		return mustSellInTime(stalled(late))(p)
@@ -158,7 +158,8 @@ func starved() Experiment {
 	}
 }
 
-// foreignUnlock lets a request release its lock late. Both replicas are new, so they give the same thread numbers.
+// foreignUnlock lets a request release its lock late. Both replicas are restarted first, so they give the same thread
+// numbers.
 func foreignUnlock() Experiment {
 	return Experiment{
 		Hazard: "foreign-unlock", Group: holderFails, Applies: func(c api.Card) bool { return c.Lease },
@@ -169,7 +170,7 @@ func foreignUnlock() Experiment {
 	}
 }
 
-// freedForeignLock finds a third request that acquired the lock while the contender held it.
+// freedForeignLock checks whether a third request acquired the lock while the contender held it.
 func freedForeignLock(p *played) *finding {
 	if p.Ops[observer].Outcome == history.OK && p.Ops[contender].Reason == "lost" {
 		return &finding{api.Broken, MutualExclusion, api.Text{
@@ -254,8 +255,8 @@ func partition() Experiment {
 	}
 }
 
-// bareMajority lets the holder acquire the lock on redis-1, redis-2 and redis-3 alone. Then redis-1
-// loses the lock. Only two of five Redis reject the contender, so it has a majority, too. The others refuse the holder's
+// bareMajority lets the holder acquire the lock on redis-1, redis-2 and redis-3 alone. Then redis-1 loses the lock. Only
+// two of five Redis reject the contender, so it has a majority, too. The servers redis-4 and redis-5 refuse the holder's
 // connections, and are not cut off: some libraries wait for a server that hangs until the lease has ended, and acquire
 // nothing.
 func bareMajority() Experiment {
@@ -344,8 +345,8 @@ func clockJump() Experiment {
 	}
 }
 
-// deadlock lets two requests want what the other has. Two transactions have read the row in share mode, and both write.
-// Or each request names the same two locks, in the opposite order.
+// deadlock lets each of two requests want what the other one has. Either two transactions have read the row in share
+// mode, and both write. Or each request names the same two locks, in the opposite order.
 func deadlock() Experiment {
 	return Experiment{
 		Hazard: "deadlock", Group: faultless, Applies: claimed("deadlock"),
@@ -375,8 +376,8 @@ func waitForEachOther(p *played) *finding {
 }
 
 // deadWaiter kills a waiter, lets the holder go on, and expects that the waiter behind the dead one gets the lock. The
-// session of the dead one ends meanwhile. It does not apply to a lock whose lease ends without notice, which breaks it by
-// itself.
+// session of the dead waiter ends meanwhile. A lock is left out if its lease is not renewed and its holder does not
+// notice the end: it breaks without a fault.
 func deadWaiter() Experiment {
 	return Experiment{
 		Hazard: "dead-waiter", Group: linkFails, Applies: func(c api.Card) bool { return c.Locker && (!c.Unchecked || c.Renews) },
@@ -387,8 +388,9 @@ func deadWaiter() Experiment {
 	}
 }
 
-// behindTheDead calls a lock broken that let another request in, before the holder's lease was over, because a
-// waiter died. A holder that notices this writes nothing, so no update is lost.
+// behindTheDead checks whether another request acquired the lock before the holder's lease was over, because a waiter
+// died. A holder that notices this writes nothing, so no update is lost. It also checks whether the waiter behind the
+// dead one got the lock.
 func behindTheDead(p *played) *finding {
 	granted := slices.IndexFunc(p.Recording.Events, func(e history.Event) bool { return e.Owner == p.Stopped && e.Step == api.Granted })
 	if granted >= 0 && p.Ops[holder].Outcome != history.OK {
@@ -422,7 +424,7 @@ func waiterReset() Experiment {
 	}
 }
 
-// patience is the longest time from a release to the grant to a waiter.
+// patience returns the longest time from a release to the grant to a waiter.
 func (p *played) patience() time.Duration {
 	return player.GrantBound + time.Duration(p.Card.PollMS)*time.Millisecond
 }
@@ -489,8 +491,9 @@ func crashBetween() Experiment {
 	}
 }
 
-// lateAcquire delays each command of an acquisition until another request has acquired the lock. The lock of a killed
-// holder has expired before, so an acquisition that reads that, and then takes the lock over, has read too early.
+// lateAcquire delays each command of an acquisition until another request has acquired the lock. Before that, the lock of
+// a killed holder has expired. An acquisition that reads the expired lock, and takes it over in a later command, has read
+// too early.
 func lateAcquire() Experiment {
 	return Experiment{
 		Hazard: "late-acquire", Group: holderFails, Applies: api.Card.OnTrial,
@@ -569,9 +572,9 @@ func releaseReply() Experiment {
 	}
 }
 
-// lateAnswer delays the answer to the holder's acquisition, and holds back all later commands of its
-// lock, until the contender has the lock. A holder that counts its lease from the answer still
-// believes in its lock then. A driver has many answers for a command, or a short time-out, so n answers share the delay.
+// lateAnswer delays the answer to the holder's acquisition, and holds back all later commands of its lock, until the
+// contender has the lock. A holder that counts its lease from the answer still believes in its lock then. Some drivers
+// get many answers to a command, or have a short time-out, so each of n answers gets an nth of the delay.
 func lateAnswer() Experiment {
 	return Experiment{
 		Hazard: "late-answer", Group: linkFails, Applies: claimedOrOnTrial("late-answer", api.LockServices()...),
@@ -586,8 +589,8 @@ func lateAnswer() Experiment {
 }
 
 // missedRelease holds back each command of a waiter until the holder has released the lock. A waiter that looks first,
-// and subscribes in another command, then waits for a message that has been sent. It comes late enough for a waiter that
-// takes old messages for those of another wait.
+// and subscribes in another command, then waits for a message that has been sent. The held command arrives late enough
+// for a waiter that takes old messages for those of another wait.
 func missedRelease() Experiment {
 	return Experiment{
 		Hazard: "missed-release", Group: linkFails, Applies: func(c api.Card) bool { return c.OnTrial() && (!c.Unchecked || c.Renews) },

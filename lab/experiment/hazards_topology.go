@@ -40,8 +40,8 @@ func labOf(database rig.Database) func(rig.Config) rig.Config {
 // onTopology selects the locks on the single Redis. The servers of Redlock are not part of a topology.
 func onTopology(c api.Card) bool { return c.Locker && slices.Contains(c.Backends, "redis") }
 
-// inEachOrder returns plans in which holder and contender stop at other steps: as many seeds in a row choose each of them. A
-// fence must hold in each of them. The form has the step of the holder, and then what the contender and both do.
+// inEachOrder returns n plans with different steps for holder and contender: 12 seeds in a row have each pair of steps. A
+// fence must hold in each plan. The form has the step of the holder, then the step of the contender and the last moves.
 func inEachOrder(n int64, form func(seed int64) string) (plans []string) {
 	for seed := range n {
 		holder := by(seed, "writing", "read", "granted")
@@ -91,7 +91,8 @@ func engineFailover(topology rig.Topology) Experiment {
 	}
 }
 
-// mustBeReached finds nothing about a lock on trial that did not find the new master: an error kept the contender out.
+// mustBeReached makes a result inconclusive if the program of a lock on trial did not find the new master: an error, and
+// not the lock, kept the contender out.
 func mustBeReached(p *played) *finding {
 	if !p.Card.OnTrial() || p.Ops[contender].Reason != history.Unavailable {
 		return nil
@@ -101,9 +102,9 @@ func mustBeReached(p *played) *finding {
 		"竞争者的锁在 %[1]v 内一直不可用，所以看不出是不是锁挡住了它。", player.TopologyWait)}
 }
 
-// splitBrain has two masters of one Redis, each with its own clients: the old one, and the one that Sentinel
-// has made. Holder and contender are on different sides, and sell from the same row of MySQL. The seed chooses
-// the sides; 24 seeds in a row have all orders on both.
+// splitBrain makes two masters of one Redis, each with its own clients: the old master, and the replica that Sentinel has
+// promoted. Holder and contender are on different sides, and sell from the same row of MySQL. The seed chooses the sides;
+// 24 seeds in a row have each pair of steps with each choice of sides.
 func splitBrain() Experiment {
 	return Experiment{
 		Hazard: "split-brain", Group: split, ClaimedAs: "failover", Applies: onTopology, Fenced: true,
@@ -150,9 +151,9 @@ func atEachStep(form string, steps ...string) (plans []string) {
 	return plans
 }
 
-// splitRenewal splits Redis while a lock is held that all of them have. The old master renews its lease, and
-// on the new one the lease ends. It shows what the replication of each lock, as by WAIT, does not prevent. The holder stops
-// before its last check, or nothing but a fence could stop its write.
+// splitRenewal splits Redis while a lock is held that was replicated before. On the old master, the lease is renewed; on
+// the new master, it ends. So the replication of each lock, as by WAIT, does not prevent this. The holder stops before
+// its last check of the lock: after that, nothing but a fence could stop its write.
 func splitRenewal() Experiment {
 	return Experiment{
 		Hazard: "split-renewal", Group: splitLater, Fenced: true, Applies: func(c api.Card) bool { return onTopology(c) && c.Renews },
@@ -287,7 +288,7 @@ func trustsMySQL(c api.Card) bool {
 	return c.ID == "redis" || c.ID == "zk" || c.Scope != api.ScopeProcess && slices.Equal(c.Backends, []string{"mysql"})
 }
 
-// excludesNobody finds an owner that lost its row lock before the commit.
+// excludesNobody checks whether an owner lost its row lock before its commit.
 func excludesNobody(p *played) *finding {
 	if grantedAnew(p.Recording.Events) == 0 {
 		return nil

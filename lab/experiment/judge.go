@@ -27,7 +27,7 @@ type played struct {
 	stock check.Conservation
 }
 
-// finding says that a run did not hold, or that it shows nothing.
+// finding is a verdict with its reason: the run failed, or it shows nothing about the hazard.
 type finding struct {
 	verdict   api.Verdict
 	invariant string
@@ -37,7 +37,7 @@ type finding struct {
 // rule judges what was recorded of one strategy. It returns nil if it finds nothing.
 type rule func(*played) *finding
 
-// stalled is the finding that the lock was not granted in time.
+// stalled returns the finding that the lock was not granted in time.
 func stalled(why api.Text) *finding { return &finding{api.Stalled, Progress, why} }
 
 func inconclusive(en, zh string) *finding {
@@ -68,9 +68,9 @@ func (r *round) judge(ctx context.Context, p *played) Result {
 	return result
 }
 
-// rules returns the rules in their order. A hazard breaks locks on purpose, so what counts is the harm to the row, and its
-// own rule. A plan that was drawn, or made up by a user, asks for what the lock promises: a lease that ended explains a lost
-// update, but not two holders within it.
+// rules returns the rules in their order. A hazard breaks locks on purpose, so what counts is the harm to the row, and
+// its own rule. A plan that was drawn, or made up by a user, is judged by what the lock promises: a lease that ended
+// explains a lost update, but not two holders within one lease.
 func (r *round) rules(p *played) []rule {
 	switch {
 	case p.Permits > 0:
@@ -96,7 +96,7 @@ func (r *round) rules(p *played) []rule {
 	return all
 }
 
-// notStruck finds that no fault of the plan has landed.
+// notStruck makes a result inconclusive if no fault of the plan has landed.
 func notStruck(p *played) *finding {
 	if p.Missed == nil {
 		return nil
@@ -114,7 +114,7 @@ func (r *round) lostUpdate(p *played) *finding {
 	return &finding{api.Broken, Conservation, r.cause(p)}
 }
 
-// wroteBeside finds a holder that wrote after another one had the lock.
+// wroteBeside checks, without a fence, whether a holder wrote after another request had the lock.
 func wroteBeside(p *played) *finding {
 	if got := check.Exclusion(p.Recording); p.Card.Locker && !p.Fenced && got.Verdict == api.Broken {
 		return &finding{api.Broken, MutualExclusion, got.Why}
@@ -136,7 +136,8 @@ func neverStopped(p *played) *finding {
 	return nil
 }
 
-// programSilent finds a program on trial that did not answer the contender, such as one that starts slowly.
+// programSilent makes a result inconclusive if the program of a lock on trial did not answer the contender, for example
+// because it starts slowly.
 func programSilent(p *played) *finding {
 	if next := p.Ops[contender]; p.Card.OnTrial() && next.Backend == p.Card.ID {
 		return inconclusive("The program of the lock did not answer the contender, so nothing shows that the lock kept it out.",
@@ -157,8 +158,8 @@ func mustSell(f *finding, parts ...int) rule {
 	}
 }
 
-// mustSellInTime returns a rule as mustSell does, for a contender that waits for player.GrantBound. A grant at the end of its
-// wait is a last try: nothing woke it.
+// mustSellInTime returns a rule as mustSell does, for a contender that waits for player.GrantBound. A grant at the end of
+// that wait came from a last try of the contender: no release woke it.
 func mustSellInTime(f *finding) rule {
 	return func(p *played) *finding {
 		if p.Ops[contender].Waited >= player.GrantBound {
@@ -206,7 +207,7 @@ func (r *round) cause(p *played) api.Text {
 	return r.stale
 }
 
-// answers names the answers of holder and contender that are no sale.
+// answers returns a sentence for each answer to the holder or the contender that is no sale.
 func (p *played) answers() (all api.Text) {
 	for part, name := range []api.Text{holder: {EN: "The holder", ZH: "持锁者"}, contender: {EN: "The contender", ZH: "竞争者"}} {
 		op := p.Ops[part]

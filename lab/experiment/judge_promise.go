@@ -11,9 +11,9 @@ import (
 	"oversell/lab/player"
 )
 
-// This file has the rules for what a lock promises whatever happens, and when nothing happens.
+// This file has the rules for what a lock promises under all faults, and for what it promises without any fault.
 
-// grantedTwice finds a grant while another request held the lock within its lease.
+// grantedTwice checks whether the lock was granted while another request held it within its lease.
 func grantedTwice(p *played) *finding {
 	if !p.Card.Locker || p.Card.Scope != api.ScopeShared {
 		return nil
@@ -25,7 +25,7 @@ func grantedTwice(p *played) *finding {
 	return nil
 }
 
-// grantedInNoOrder finds a grant of a primitive although others held its permits.
+// grantedInNoOrder checks whether a primitive was granted although other requests held its permits.
 func grantedInNoOrder(p *played) *finding {
 	if got := (check.LockModel{Permits: p.Permits}).Check(p.Acts); got.Verdict == api.Broken {
 		return &finding{api.Broken, MutualExclusion, got.Why}
@@ -40,8 +40,8 @@ func openedEarly(p *played) *finding {
 	return nil
 }
 
-// majorityKept leaves the faults of one server out of the recording of a lock on a majority, which keeps the lock: as long as
-// no other server and no link fails.
+// majorityKept returns the recording of a run. For a lock on a majority of servers, it leaves out the faults if they
+// struck one server only, and no link: the majority keeps the lock.
 func (p *played) majorityKept() history.Recording {
 	servers, rec := map[int]bool{}, p.Recording
 	for _, m := range p.Moves {
@@ -75,7 +75,7 @@ func (p *played) undisturbed() bool {
 	return !p.Moves.Has(chaos.Faults()...) && !p.Moves.Has(chaos.Cancels) && (p.Card.Renews || !p.Moves.Has(chaos.Passes))
 }
 
-// failedByItself finds a request that failed although nothing else did.
+// failedByItself checks whether a request failed in a plan without any fault.
 func failedByItself(p *played) *finding {
 	for _, op := range p.Recording.Ops {
 		switch api.Outcome(op.Reason) {
@@ -89,7 +89,7 @@ func failedByItself(p *played) *finding {
 	return nil
 }
 
-// overtook finds a request that overtook another one in a fair queue.
+// overtook checks whether a request overtook another one in a fair queue.
 func overtook(p *played) *finding {
 	if !p.Card.Fair || !p.undisturbed() {
 		return nil
@@ -101,7 +101,7 @@ func overtook(p *played) *finding {
 	return nil
 }
 
-// wokenLate finds a waiter that was not woken by the release.
+// wokenLate checks whether a waiter got the lock too long after the release, so that the release did not wake it.
 func wokenLate(p *played) *finding {
 	if late := p.latestWake(); p.undisturbed() && late > player.Lease/2+time.Duration(p.Card.PollMS)*time.Millisecond {
 		return stalled(api.Textf("A waiter was granted the lock %v after its release.", "锁释放 %v 之后，等待者才拿到它。", late.Round(10*time.Millisecond)))
@@ -109,8 +109,8 @@ func wokenLate(p *played) *finding {
 	return nil
 }
 
-// waitedAtTry finds a request that must try once, and waited for the lock. The requests of a client are in the order of the
-// plan.
+// waitedAtTry checks whether a request that must try once waited for the lock. It assigns answers to moves: the requests
+// of a client are in the order of the plan.
 func waitedAtTry(p *played) *finding {
 	if !p.undisturbed() {
 		return nil
@@ -132,7 +132,7 @@ func waitedAtTry(p *played) *finding {
 	return nil
 }
 
-// idled finds a request that waited in vain for a lock that nothing held.
+// idled checks whether a request waited longer than idleBound, and in vain, for a lock that nothing held.
 func idled(p *played) *finding {
 	if idle := p.longestIdle(); idle > idleBound {
 		return stalled(api.Textf("When all faults had ended and nothing held the lock, a request waited %v for it in vain.", "所有故障都结束、也没有人持锁之后，一个请求白等了 %v。", idle.Round(time.Second)))
@@ -140,7 +140,7 @@ func idled(p *played) *finding {
 	return nil
 }
 
-// noneAfterwards finds that one more client did not get the lock.
+// noneAfterwards checks whether one more client got the lock after the end of all faults.
 func noneAfterwards(p *played) *finding {
 	if p.Last.Outcome != history.OK {
 		return stalled(api.Textf("When all faults had ended, no request acquired the lock within %v.", "所有故障都结束之后，%v 内没有请求拿到锁。", player.GrantBound))
@@ -148,13 +148,15 @@ func noneAfterwards(p *played) *finding {
 	return nil
 }
 
-// held reports whether the lock was not granted to a request in vain. The last one may get it at last: how long the lease of
-// a dead holder lasts must not change the verdict.
+// held reports whether the lock was still held after all faults: the last client did not get it, or a request waited
+// longer than idleBound in vain. The last client may get the lock in the end: how long the lease of a dead holder lasts
+// must not change the verdict.
 func (p *played) held() bool {
 	return p.Permits == 0 && (p.Last.Reason == history.NotAcquired || p.longestIdle() > idleBound)
 }
 
-// idleBound is longer than the lease of a dead holder, and then that of a dead waiter before the request.
+// idleBound is longer than the lease of a dead holder, followed by the lease of a dead waiter that was before the
+// request.
 const idleBound = 2*player.Lease + time.Second
 
 // longestIdle returns for how long a request waited in vain after the last fault, and after the last step of those that

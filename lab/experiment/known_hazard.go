@@ -13,11 +13,11 @@ const Chaos = "chaos"
 // Drawn is what a random plan has shown of one strategy.
 type Drawn struct {
 	Result
-	Moves    chaos.Plan // that were possible
-	Skipped  chaos.Plan // the others
+	Moves    chaos.Plan // the moves that were carried out
+	Skipped  chaos.Plan // the moves that were impossible
 	Coverage chaos.Coverage
-	// Named is the hazard that the plan is; it may be empty. The finding is no news unless the claim is Protects: see
-	// Result.Claim.
+	// Named is the hazard that explains why the plan failed; it may be empty. A finding is news only if the claim is
+	// Protects: see Result.Claim.
 	Named api.Hazard
 }
 
@@ -26,9 +26,9 @@ type hazards []api.Hazard
 // explanation lists hazards that explain a finding, the more special ones first.
 type explanation struct {
 	losing   hazards // hazards by which an update is lost
-	stalling hazards // those by which the lock is not granted any more
-	// doubling lists those by which a second request is granted the lock while the lease of the first lasts. A hazard that ends
-	// a lease, such as a pause, is none: the model of the lock knows leases.
+	stalling hazards // hazards by which the lock is not granted any more
+	// doubling lists hazards by which a second request is granted the lock while the lease of the first lasts. A hazard that
+	// ends a lease, such as a pause, does not belong here: the model of the lock knows leases.
 	doubling hazards
 }
 
@@ -103,8 +103,9 @@ func (p *played) promises(invariant string) bool {
 
 func nested(m chaos.Move) bool { return m.Nested }
 
-// knownHazard returns the hazard that a plan is, and the card's claim: api.Breaks, or api.Silent if the card says nothing about it.
-// The claim is api.Protects if the card says that the strategy survives all that the plan has.
+// knownHazard returns the hazard that explains why a plan failed, and the claim about it: api.Breaks, or api.Silent if
+// the card says nothing. The claim is api.Protects if the card claims it, if the card says nothing and the lock promises
+// it all the same, or if no hazard explains the failure.
 func (p *played) knownHazard(invariant string) (hazard api.Hazard, claim api.Claim) {
 	stalls, doubles := invariant == Progress, invariant == MutualExclusion
 	var candidates hazards

@@ -25,7 +25,8 @@ func (e Experiment) planFor(c api.Card, seed int64) string {
 	return by(seed, e.Plans...)
 }
 
-// play carries out the plan of a hazard for one group of strategies after the other: those that one fault can serve.
+// play carries out the plan of a hazard for one group of strategies after the other. One fault of the plan is enough for
+// all strategies of a group.
 func (r *round) play(ctx context.Context) (results []Result, err error) {
 	groups, plans := map[string][]player.Subject{}, map[string]chaos.Plan{}
 	for _, s := range r.subjects {
@@ -81,7 +82,7 @@ func together(plan chaos.Plan, s player.Subject) string {
 	return strings.Join(group, " ")
 }
 
-// playOnce carries out a plan once, and judges each strategy. The number is that of a plan for each n, otherwise 0.
+// playOnce carries out a plan once, and judges each strategy. nth is the n of a plan for each n, otherwise 0.
 func (r *round) playOnce(ctx context.Context, plan chaos.Plan, nth int) (results []Result, all []*played, err error) {
 	all, err = r.carryOut(ctx, plan, nth)
 	for _, one := range all {
@@ -116,8 +117,8 @@ func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*
 	return all, nil
 }
 
-// assign gives each role a replica: in a hazard by its seed, and otherwise in the order of the clients. It draws by seed and
-// hazard only, so a new experiment does not change other draws.
+// assign gives each role a replica: in a hazard, the seed chooses; in a plan that was drawn or made up, the order of the
+// clients. It draws by seed and hazard only, so a new experiment does not change other draws.
 func (r *round) assign() {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
@@ -138,7 +139,7 @@ func (r *round) assign() {
 	random.Shuffle(len(r.subjects), func(i, j int) { r.subjects[i], r.subjects[j] = r.subjects[j], r.subjects[i] })
 }
 
-// pieces is the stock of each product: few for a hazard, whose figures are read.
+// pieces returns the stock of each product: few for a hazard, whose figures people read, and otherwise plenty.
 func (r *round) pieces() int {
 	if r.promised {
 		return plenty
@@ -169,15 +170,16 @@ func (r *round) begin(ctx context.Context) (p *player.Player, err error) {
 	return p, nil
 }
 
-// mostCommands limits the commands of an acquisition or of a release, for a lock that never ends.
+// mostCommands is the largest n in a plan for each n, for a lock that sends commands without end.
 const mostCommands = 8
 
-// forEach carries out a plan on one strategy for each command of its lock, until a run fails, or the lock sends no more. It
-// returns the last run. A program does not report its commands, but the link to its server shows them, whatever their names
-// are: nothing else on its replica runs then.
+// forEach carries out a plan on one strategy, once for each command of its lock. It ends when a run fails, or when the
+// lock sends no nth command, and returns the last result. A plan with slow answers ends at its first conclusive run. A
+// program does not report its commands, but the link to its server shows them, whatever their names are: nothing else on
+// its replica runs then.
 func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) {
 	last := r.safe(r.subjects[0], r.bed.Recording(r.subjects[0], 0, nil))
-	last.Verdict = api.Inconclusive // until a command was seen, or that there is none
+	last.Verdict = api.Inconclusive // until a command was seen, or until it is clear that there is none
 	last.Why = api.Text{EN: "No command of the lock was seen.", ZH: "没有看到锁的任何命令。"}
 	late, refused := plan.Has(chaos.Slow), false
 	for nth := plan[0].Nth; nth <= mostCommands && !last.Verdict.Failed() && (!late || last.Verdict == api.Inconclusive); nth++ {
@@ -205,7 +207,7 @@ func (r *round) forEach(ctx context.Context, plan chaos.Plan) ([]Result, error) 
 	if refused && last.Verdict == api.Inconclusive {
 		last.Verdict, last.Why = api.Safe, api.Text{EN: "The lock was not granted while its answers were late.", ZH: "应答迟到时，锁没有授予。"}
 	}
-	if r.promised { // its run had one n
+	if r.promised { // the plan of the last run has a number in place of n
 		last.Plan = plan.String()
 	}
 	return []Result{last}, ctx.Err()
@@ -223,7 +225,8 @@ func MadeUp(plan chaos.Plan) Experiment {
 	}
 }
 
-// explained says which hazard a plan is that a user has made up, and which of its moves were impossible.
+// explained returns the result of a plan that a user has made up, with the hazard that explains a failure, and with the
+// moves that were impossible.
 func (d Drawn) explained(p *played) Result {
 	if d.Verdict.Failed() {
 		d.Why = api.Joined(d.Why, Finding{Drawn: d}.About())
@@ -239,7 +242,7 @@ func (d Drawn) explained(p *played) Result {
 	return d.Result
 }
 
-// name returns what a plan has shown, with the hazard that it is, if it failed.
+// name returns the result of a plan, with the hazard that explains a failure.
 func (r *round) name(p *played, result Result) Drawn {
 	result.Plan, result.Claim = p.Moves.String(), api.Protects
 	d := Drawn{Result: result, Moves: p.Moves, Skipped: p.Skipped, Coverage: p.Coverage}

@@ -70,8 +70,8 @@ func (r Result) Name() string {
 	return r.Strategy
 }
 
-// Agreement compares the result with the claim on the strategy's card: a protection allows no failed run, and a claimed flaw
-// must show in 95 %.
+// Agreement compares the result with the claim on the strategy's card: a protection allows no failed run, and a claimed
+// flaw must show in 95 % of the runs.
 func (r Result) Agreement() string {
 	switch {
 	case r.Verdict.Failed():

@@ -184,8 +184,8 @@ func (e Experiment) inItsLab(ctx context.Context, bed *player.Testbed, subjects 
 }
 
 // unlessBusy repeats runs that contradict a claim, or that a lock on trial fails without a claim, if this process got no
-// processor for a while: renewals may have been late. If that happens each time, they are inconclusive. A campaign of random
-// plans does this for each plan.
+// processor for a while: renewals may have been late. If that happens at each attempt, these runs are inconclusive. A
+// campaign of random plans does this for each plan.
 func (e Experiment) unlessBusy(ctx context.Context, bed *player.Testbed, subjects []player.Subject, seed int64) (results []Result, err error) {
 	if e.Hazard == Chaos {
 		return e.once(ctx, bed, subjects, seed)
@@ -243,7 +243,7 @@ type round struct {
 	span       history.Span  // the fault of a load
 	injectedAt time.Duration // of a load, on the recording's clock
 	faults     []fault.Fault // of a load, which must have landed
-	missed     error         // why none of them has
+	missed     error         // why none of these faults has landed
 }
 
 // with returns a round of the same experiment for these subjects.
@@ -279,7 +279,7 @@ func (r *round) safe(s player.Subject, rec history.Recording) Result {
 	}
 }
 
-// recording returns that of a strategy under a load.
+// recording returns the recording of a strategy under a load, with the time of the fault.
 func (r *round) recording(s player.Subject, pieces int, ops []history.Op) history.Recording {
 	rec := r.bed.Recording(s, pieces, ops)
 	if r.span.What != "" {
@@ -299,7 +299,8 @@ func (r *round) count(ctx context.Context, through int, s player.Subject, result
 	return stock, nil
 }
 
-// position sorts results by the catalogue of strategies, a run with the fence after one without.
+// position returns the place of a result: in the order of the catalogue of strategies, a run with the fence after one
+// without.
 func position(cards []api.Card, result Result) int {
 	at := 2 * slices.IndexFunc(cards, func(c api.Card) bool { return c.ID == result.Strategy })
 	if result.Fenced {

@@ -29,7 +29,7 @@ func writeBehind() Experiment {
 
 // sellUncarried lets the holder's replica sell while no replica reaches MySQL, so that the row lacks this sale. It kills that
 // replica, and sells once more on another one, whose answer has the remaining stock. C loads the stock into Redis first. A
-// replica reads the name of its shop from MySQL once, so both read before.
+// replica reads the name of its shop from MySQL once, so A and B read it before.
 const sellUncarried = "C sells, C ends, A reads, B reads, writing behind stops, A sells at written, A dies, B sells, B ends"
 
 func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err error) {
@@ -66,7 +66,7 @@ func soldBehindTheRow(ctx context.Context, r *round) (results []Result, err erro
 	return results, ctx.Err()
 }
 
-// rows returns the playeds' stock in MySQL, read over a direct connection.
+// rows returns the stock of each strategy in MySQL's row, read over a direct connection.
 func (r *round) rows(ctx context.Context, sold []*played) ([]int, error) {
 	counts := make([]int, len(sold))
 	return counts, backend.WithMySQL(r.bed.Rig.Addresses().MySQL, func(db *sql.DB) error {

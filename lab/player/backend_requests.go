@@ -6,7 +6,8 @@ import (
 	"oversell/lab/backend"
 )
 
-// OwnCost returns the requests of one reading of the counters. It measures them at its first call, when no other load may run.
+// OwnCost returns the number of requests that one call of CountRequests itself sends to the backends. The first call
+// measures this number: no other load may run then.
 func (bed *Testbed) OwnCost(ctx context.Context) (int64, error) {
 	if bed.ownCost > 0 {
 		return bed.ownCost, nil
@@ -26,8 +27,8 @@ func (bed *Testbed) OwnCost(ctx context.Context) (int64, error) {
 	return bed.ownCost, err
 }
 
-// CountRequests returns the requests to the backends so far. Of the difference between two readings, OwnCost are those
-// of a reading.
+// CountRequests returns the number of requests that the backends have received so far. The difference between two calls
+// includes OwnCost requests, which CountRequests itself has sent.
 func (bed *Testbed) CountRequests(ctx context.Context) (sum int64, err error) {
 	at := bed.Rig.Addresses()
 	for _, kind := range []struct {

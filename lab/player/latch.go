@@ -12,7 +12,8 @@ import (
 	"oversell/lab/history"
 )
 
-// latchOwner takes the permits of a latch that is set, and frees one when it is counted down: see check.LockModel.
+// latchOwner is the owner, in check.LockModel, of the permits of a latch that is set. Each count-down frees one of these
+// permits.
 const latchOwner = "the latch"
 
 // count lets a client count the latch down.
@@ -21,8 +22,9 @@ func (r *run) count(ctx context.Context, b *buyer) error {
 	return r.ask(ctx, b, h, r.subject.Primitive.free, url.Values{})
 }
 
-// openLatch counts the latch down until it opens, and all requests that await it go on. A request that was delayed sets the
-// latch again. If a request still waits, and the latch is open, it was not woken.
+// openLatch counts the latch down until the latch opens and all requests that await it go on. A delayed request may set
+// the latch again, so openLatch repeats this. It returns history.Refused if a request still waits although the latch is
+// open, or if this takes too long.
 func (r *run) openLatch(ctx context.Context) (history.Outcome, error) {
 	waited, began := false, time.Now()
 	for time.Since(began) < 4*GrantBound {
@@ -51,8 +53,8 @@ func (r *run) awaitWoken(ctx context.Context, limit time.Duration) error {
 	return Within(ctx, limit, "the requests go on", func() bool { return !slices.ContainsFunc(r.clients[:], waits) })
 }
 
-// latchActs returns what the model of a latch judges, and the steps for a picture. A request without an answer may have
-// counted the latch down, at any time. After a fault of the server, the latch may be gone, and so open.
+// latchActs returns the operations on a latch for check.LockModel, and their events for the timeline. A count-down
+// without an answer may have taken effect at any time. After a fault of the server, the latch may be gone, and so open.
 func (r *run) latchActs(rec history.Recording) (acts []check.LockOp, events []history.Event) {
 	for _, h := range r.hands {
 		act := h.act
@@ -84,8 +86,8 @@ func (r *run) latchActs(rec history.Recording) (acts []check.LockOp, events []hi
 	return acts, events
 }
 
-// openedEarly finds a request that has set the latch, and went on although the latch was counted down too rarely meanwhile.
-// The model knows no order between the two acts of one request.
+// openedEarly reports whether a request set the latch, and went on before enough requests had counted the latch down.
+// check.LockModel cannot find this: it knows no order between the two acts of one request.
 func (r *run) openedEarly(rec history.Recording) bool {
 	gone := slices.ContainsFunc(rec.Spans, func(s history.Span) bool { return !s.OnReplica() })
 	return !gone && slices.ContainsFunc(r.hands, func(h *byHand) bool {

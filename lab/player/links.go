@@ -10,7 +10,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// links returns a replica's links to servers of these kinds. An empty from means all replicas.
+// links returns the links (proxied connections) from the replica from to servers of these kinds. An empty from means all
+// replicas.
 func (bed *Testbed) links(from string, kinds ...string) []*rig.Link {
 	return slices.DeleteFunc(bed.Rig.Links(), func(l *rig.Link) bool {
 		return !slices.Contains(kinds, rig.Kind(l.To())) || l.From() != from && (from != "" || rig.Kind(l.From()) != "replica")
@@ -36,7 +37,8 @@ func restore(links []*rig.Link) fault.Heal {
 	}
 }
 
-// clearLockTables deletes the rows of other runs. Later rows show that the lock is kept in a table.
+// clearLockTables deletes the rows of other runs from the lock tables. A row that appears later then shows that the lock
+// is kept in a table.
 func (bed *Testbed) clearLockTables(ctx context.Context) error {
 	at := bed.Rig.Addresses()
 	_, err := backend.DeleteMySQLLocks(ctx, at.MySQL)
@@ -46,7 +48,8 @@ func (bed *Testbed) clearLockTables(ctx context.Context) error {
 	return err
 }
 
-// cutReplication keeps later writes to redis-1 from its replica. The promoted replica lacks them.
+// cutReplication cuts the link on which redis-1-replica receives the writes to redis-1. If that replica is promoted
+// later, it lacks all writes since then.
 func (bed *Testbed) cutReplication() (*rig.Link, error) {
 	link, err := bed.Rig.Link("redis-1-replica", "redis-1")
 	if err == nil {

@@ -10,42 +10,42 @@ import (
 	"oversell/lab/history"
 )
 
-// These are the roles of the requests of a hazard.
+// These are the roles of the requests of a plan. Client A is the holder, B or else D the contender, and C the observer.
 const (
 	Holder = iota
 	Contender
 	Observer
-	Successor // after the holder's sale
+	Successor // the next request of a role that has one already, such as a sale after the holder's
 	Roles
 )
 
 // Played is what was recorded of one strategy in a plan that was carried out. The judge reads nothing else.
 type Played struct {
 	Subject
-	Moves, Skipped chaos.Plan // those that were possible, and the others
+	Moves, Skipped chaos.Plan // the moves that were carried out, and those that were impossible
 	Coverage       chaos.Coverage
 	Recording      history.Recording // the requests are in the order of the clients
-	Ops            [Roles]history.Op // the first ones of each role
-	Last           *history.Op       // of one more client, when all faults had ended; nil if none was to buy
+	Ops            [Roles]history.Op // the first request of each role
+	Last           *history.Op       // the request of one more client, after the end of all faults; nil without one
 	Delayed        map[string]bool   // owners of requests that were stopped before their grant
 	Stops          bool              // the holder is to stop
-	Stopped        string            // the owner of the holder's request, if it has stopped, or was not to
-	Never          map[string]string // the steps at which clients never stopped, by the clients
-	Struck, Healed time.Duration     // since the start of the recording: the first fault, or else the contender's request; the end of all faults
+	Stopped        string            // the owner of the holder's request, if it has stopped at a step, or had none to stop at
+	Never          map[string]string // by client: the step at which its request was to stop, and never did
+	Struck, Healed time.Duration     // the first fault (or else the contender's request), and the end of all faults
 	Missed         error             // why no fault of the plan has landed
-	Nth            int               // of a plan for each n
+	Nth            int               // the n of a plan for each n (see chaos.Each); otherwise 0
 	Command        Command
 	Permits        int            // of a primitive; 0 for a sale
-	Acts           []check.LockOp // on a primitive
+	Acts           []check.LockOp // the operations on a primitive, for check.LockModel
 	OpenedEarly    bool           // a latch, before it was counted down
 }
 
-// Command is the one that a plan for each n holds back, or whose answer it loses.
+// Command is the command of the lock that a plan for each n holds back, or whose answer the plan loses.
 type Command struct {
 	Name   string
 	Landed bool // it was sent
 	Others bool // the lock has sent another command
-	Struck bool // a fault waits for it, or has waited
+	Struck bool // the fault that waits for the command was injected
 }
 
 // Played returns what was recorded of each strategy.

@@ -21,29 +21,29 @@ import (
 type Player struct {
 	Pieces int                               // the stock of each product
 	Nth    int                               // the number n of a plan for each n; otherwise 0
-	StepOf func(api.Card, api.Step) api.Step // the step of a strategy at which A stops, in place of a plan's; nil means the same
+	StepOf func(api.Card, api.Step) api.Step // the step at which A stops, in place of the plan's step; nil means that step
 
 	bed      *Testbed
 	runs     []*run
 	on       [chaos.Clients]int  // the number of each client's replica
 	gone     map[int]bool        // the replicas whose process is frozen or dead
-	touched  [chaos.Clients]bool // a command of the client is or was held back, or its answer lost: its links stay as they are until the end
+	touched  [chaos.Clients]bool // by client: a fault waits or waited for one of its commands, so its links get no other fault
 	lasting  []*struck
-	injected []*struck // in their order
+	injected []*struck // all injected faults, in their order
 	spans    []history.Span
 	coverage chaos.Coverage
-	lagging  *rig.Link         // to the replica of Redis, which gets no writes if the plan has a fail-over; otherwise nil
-	places   places            // in queues, before the request that loses its session
-	masters  *fault.Masters    // of a topology
-	moving   *fault.Resharding // of the slot of the lock
+	lagging  *rig.Link         // the link on which the replica of Redis gets writes: cut before a fail-over; otherwise nil
+	places   places            // the places in queues, before the request that loses its session
+	masters  *fault.Masters    // of Redis with Sentinels or in a cluster; may be nil
+	moving   *fault.Resharding // moves the lock's slot to another master; nil before that
 	sales    bool              // a sale has begun
-	catchUp  fault.Heal        // ends Lags in a topology, or with several databases; otherwise nil
-	held     int               // the index of its span
-	behind   fault.Heal        // after RowLags, of the links on which a stock in Redis reaches the row
+	catchUp  fault.Heal        // ends the move Lags in a topology of Redis, or with several databases; otherwise nil
+	held     int               // the index in spans of the held replication
+	behind   fault.Heal        // restores the links that RowLags cut, on which sales in Redis reach MySQL's row
 	began    time.Duration     // since the start of the recording: results leave out earlier steps
 	struckAt time.Duration     // when the first fault had been injected; 0 without one
 	healed   time.Duration     // since the start of the recording, when all faults had ended
-	looks    [3]look           // at the requests that are stopped on each replica
+	looks    [3]look           // by replica: the newest list of its stopped requests
 	changing sync.Mutex        // protects lasting, coverage and what has landed
 }
 
@@ -55,18 +55,18 @@ type run struct {
 	seen    map[string]bool // owners of requests that have begun
 	delayed map[string]bool // owners of requests that were stopped before their grant
 	ops     []history.Op
-	last    *history.Op // of one more client, when all faults had ended
+	last    *history.Op // the request of one more client, after the end of all faults
 	done    chaos.Plan  // the moves that were possible
-	skipped chaos.Plan  // the others
-	hands   []*byHand   // of a primitive
+	skipped chaos.Plan  // the moves that were impossible
+	hands   []*byHand   // all requests to a primitive
 }
 
 // buyer is a client, whose requests go to one replica.
 type buyer struct {
 	client  int      // from 0
 	on      int      // the number of its replica
-	owner   string   // of its request, as soon as the request has taken a step
-	stopped api.Step // at which its request has stopped, or ""
+	owner   string   // the owner of its newest request; empty until the request has taken a step
+	stopped api.Step // the step at which its request has stopped, or ""
 	first   string   // the owner of its first request
 	at      api.Step // the step at which its request is to stop, until it does
 	works   bool     // its request works for a while
@@ -135,7 +135,8 @@ func (p *Player) Play(ctx context.Context, plan chaos.Plan) (err error) {
 	return err
 }
 
-// losesSession reports whether the request of a move loses its session later. Nothing else may queue meanwhile.
+// losesSession reports whether the move begins a sale whose client loses its session later in the plan. Such a sale
+// begins a new batch of moves: the places in queues are recorded before it.
 func losesSession(plan chaos.Plan, at int) bool {
 	return plan[at].Do == chaos.Sells && plan[at:].Has(chaos.LosesSession) &&
 		slices.ContainsFunc(plan[at:], func(m chaos.Move) bool { return m.Do == chaos.LosesSession && m.Client == plan[at].Client })
@@ -150,12 +151,13 @@ func (r *run) note(m chaos.Move, done bool) {
 	}
 }
 
-// isRequest reports whether a move is one of a client's request, and strikes nobody else.
+// isRequest reports whether a move concerns only the requests of its client, and injects no fault.
 func isRequest(v chaos.Verb) bool {
 	return slices.Contains([]chaos.Verb{chaos.Sells, chaos.Resumes, chaos.Ends, chaos.Stops, chaos.Reads, chaos.Cancels, chaos.Locks, chaos.Unlocks, chaos.Awaits, chaos.Counts}, v)
 }
 
-// requests carries out moves of requests, for each strategy in their order.
+// requests carries out moves that concern only requests: for all strategies at the same time, for each strategy in the
+// order of the plan.
 func (p *Player) requests(ctx context.Context, moves chaos.Plan) error {
 	var all errgroup.Group
 	for _, r := range p.runs {
@@ -204,7 +206,7 @@ func (p *Player) strikeOrHeal(ctx context.Context, m chaos.Move) (done bool, err
 	return p.strike(ctx, m)
 }
 
-// lasts returns an amount as a duration, or otherwise that of none.
+// lasts returns an amount of the plan as a duration. For the zero Amount, it returns none.
 func (*Player) lasts(a chaos.Amount, none time.Duration) time.Duration {
 	switch {
 	case a == chaos.Amount{}:
@@ -321,7 +323,7 @@ func (r *run) finish() {
 	}
 }
 
-// awaitAnswers waits until all requests have their answers, or for too long.
+// awaitAnswers waits until all requests have their answers. It cancels a request that has no answer after 2*GrantBound.
 func (r *run) awaitAnswers() {
 	for _, b := range r.clients {
 		if b.ended == nil {
@@ -347,10 +349,10 @@ func (p *Player) BuyLast(ctx context.Context) error {
 	return nil
 }
 
-// ReachRow lets what was sold in Redis reach the row again.
+// ReachRow ends the move RowLags: the sales of a stock in Redis reach MySQL's row again.
 func (p *Player) ReachRow(ctx context.Context) error { return p.behind(ctx) }
 
-// buyLast lets one more client buy.
+// buyLast lets one more client buy. With a primitive, the client locks, or opens the latch.
 func (r *run) buyLast(ctx context.Context) (err error) {
 	r.last = &history.Op{}
 	switch r.subject.Begins() {

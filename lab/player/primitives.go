@@ -18,10 +18,10 @@ import (
 
 // Primitive is a lock for several holders. Clients lock and unlock it by hand: in two requests to one replica.
 type Primitive struct {
-	one, many     string // the routes that lock it, for one permit or to read, and for more
-	free, freeAll string // those that unlock
-	Permits, more int    // in all, and those that many takes
-	Latch         int    // what a latch is set to; 0 for other primitives
+	one, many     string // the routes that lock: for one permit or to read; for two permits or to write
+	free, freeAll string // the routes that unlock after one, and after many
+	Permits, more int    // the permits in all, and the permits that many takes
+	Latch         int    // the count to which a latch is set; 0 for other primitives
 }
 
 func primitives() map[string]Primitive {
@@ -54,7 +54,7 @@ func PrimitiveSubject(name string) Subject {
 	return Subject{Card: c, Primitive: &p}
 }
 
-// handFamily is the family of these cards. No sale writes to the database.
+// handFamily is the family on the cards of primitives. Their requests write nothing to the database.
 const handFamily = "primitive"
 
 // lockName returns the name by which the servers know the lock. That of a primitive has no colon.
@@ -65,7 +65,7 @@ func (s Subject) lockName() string {
 	return s.Key()
 }
 
-// Begins returns what a client does first.
+// Begins returns the first move of each client: Sells, or for a primitive Locks or Awaits.
 func (s Subject) Begins() chaos.Verb {
 	switch {
 	case s.Primitive == nil:
@@ -76,9 +76,9 @@ func (s Subject) Begins() chaos.Verb {
 	return chaos.Locks
 }
 
-// byHand is a request that locks or unlocks.
+// byHand is a request to a primitive, such as one that locks or unlocks.
 type byHand struct {
-	chaos.Move // that locked
+	chaos.Move // the move that sent the request; of an unlocking, the move that locked
 	on         int
 	act        check.LockOp
 	failed     error
@@ -88,12 +88,13 @@ type byHand struct {
 	}
 }
 
-// holds reports whether the client holds what it has locked, as far as it knows. Nobody holds a latch.
+// holds reports whether the request has locked. Its lease or a fault may have ended the lock since then. A latch has no
+// holder.
 func (h *byHand) holds() bool {
 	return h != nil && h.Do == chaos.Locks && h.act.Act == check.Enter && h.failed == nil
 }
 
-// lock lets a client lock, each time as a new owner: nothing enters again what may have ended.
+// lock lets a client lock, each time as a new owner: so no request re-enters a lock that may have ended.
 func (r *run) lock(ctx context.Context, b *buyer, m chaos.Move) error {
 	p, query := r.subject.Primitive, url.Values{"wait": {GrantBound.String()}}
 	h := &byHand{Move: m, on: b.on, act: check.LockOp{Act: check.Enter, Owner: "owner-" + strconv.Itoa(len(r.hands)), Permits: 1}}
@@ -124,7 +125,7 @@ func (r *run) unlock(ctx context.Context, b *buyer) error {
 	return r.ask(ctx, b, &h, route, url.Values{})
 }
 
-// ask sends a request, and waits until it has ended, or takes no step any more.
+// ask sends a request, and waits until it has ended, for the time settled at most.
 func (r *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query url.Values) error {
 	_, backend, _ := strings.Cut(r.subject.Card.ID, ":")
 	query.Set("backend", backend)
@@ -151,7 +152,7 @@ func (r *run) ask(ctx context.Context, b *buyer, h *byHand, route string, query 
 	return ctx.Err()
 }
 
-// handPhase returns where a client is that locks by hand.
+// handPhase returns the phase of a client's request to a primitive.
 func (b *buyer) handPhase() chaos.Phase {
 	switch {
 	case b.running() && b.hand.act.Act == check.Enter:
@@ -181,13 +182,13 @@ func (r *run) lastByHand(ctx context.Context) (op history.Op, err error) {
 	return op, errors.Join(err, ctx.Err())
 }
 
-// event returns a step of a request by hand, for a picture.
+// event returns a step of a request to a primitive as an event of the timeline.
 func (r *run) event(h *byHand, s api.Step, at time.Duration) history.Event {
 	return history.Event{Replica: ReplicaName(h.on), Owner: h.act.Owner, Strategy: r.subject.Card.ID, Key: r.subject.Key(), Step: s, At: at}
 }
 
-// acts returns what the model of the lock judges, and the steps for a picture. A request without an answer may have
-// unlocked, at any time, and a lease or a fault may have ended what was locked.
+// acts returns the operations on a primitive for check.LockModel, and their events for the timeline. An unlocking without
+// an answer may have taken effect at any time. A lease or a fault may have ended what was locked.
 func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history.Event) {
 	if r.subject.Primitive.Latch > 0 {
 		return r.latchActs(rec)
@@ -216,10 +217,10 @@ func (r *run) acts(rec history.Recording) (acts []check.LockOp, events []history
 		if at, ok := released[h.act.Owner]; ok {
 			until = at
 		}
-		if h.Leased { // its process gives it back a little earlier, because clocks differ in speed
+		if h.Leased { // the replica frees the lock a little before the end of the lease: clocks differ in speed
 			own.Renews, own.Lease = false, own.Lease-own.Lease/50
 		}
-		if r.subject.Card.Uses("zookeeper") { // its process gives it back as soon as its connection breaks
+		if r.subject.Card.Uses("zookeeper") { // the replica frees the lock as soon as its connection breaks
 			own.Lease = 0
 		}
 		if end := check.MayEnd(own, h.act, ReplicaName(h.on), until); end < until {

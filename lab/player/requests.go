@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// settled is how long a request takes no step before the next move: it waits for the lock, or for a fault to end. It has
-	// stopped or ended long before, if it can.
+	// settled is the time without a new step after which a request counts as waiting, for the lock or for the end of a
+	// fault. A request that can go on takes its next step much earlier.
 	settled = 400 * time.Millisecond
-	// settledLooks is how often it was looked at meanwhile, at least: on a busy machine, each look takes longer, too.
+	// settledLooks is the minimum number of looks at the request in that time: on a busy machine, each look takes longer, too.
 	settledLooks = 30
-	// patience replaces settled for a request that nothing can keep waiting, but a busy machine.
+	// patience replaces settled for a request that only a busy machine can delay.
 	patience = 10 * time.Second
 )
 
@@ -75,8 +75,8 @@ func (r *run) sell(ctx context.Context, b *buyer, m chaos.Move) error {
 	return r.settle(ctx, b)
 }
 
-// buy sends the request of a client. A client of Redis on trial may take a while to find a new master, and an error says
-// nothing about its lock.
+// buy sends the request of a client. In a topology of Redis, the program of a lock on trial may take a while to find a
+// new master. An error in that time says nothing about its lock, so buy tries again, for TopologyWait at most.
 func (r *run) buy(ctx context.Context, b *buyer, params url.Values) history.Op {
 	patient := r.subject.Card.OnTrial() && b.client != 2 && r.bed.Rig.Config().RedisTopology != rig.OneRedis
 	for began := time.Now(); ; {
@@ -142,8 +142,9 @@ func (r *run) settle(ctx context.Context, b *buyer) error {
 	return nil
 }
 
-// limit returns for how long a request may take no step until it is taken for one that waits. Alone, or when the others
-// have released their locks, and without a fault, it cannot wait for anything.
+// limit returns the time without a new step after which a request counts as waiting. The time is long (patience) if
+// nothing can delay the request: no fault was injected, the request does no work, and all other requests have ended or
+// released the lock.
 func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	if i := r.index(chaos.Holds, b.client); i >= 0 && len(r.runs) == 1 && r.Nth > 0 && r.lasting[i].fault.Landed(ctx) != nil {
 		return Lease/3 + time.Duration(r.subject.Card.PollMS)*time.Millisecond // it may still send the command that is to be held back
@@ -153,7 +154,7 @@ func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	if b.owner == "" && r.linksFree(b.client) { // it has not even asked
+	if b.owner == "" && r.linksFree(b.client) { // the request has taken no step yet
 		return patience
 	}
 	others := slices.ContainsFunc(r.clients[:], func(other *buyer) bool {
@@ -165,8 +166,8 @@ func (r *run) limit(ctx context.Context, b *buyer) time.Duration {
 	return patience
 }
 
-// find looks for the request at its failpoint, and returns the number of its steps. The list of stopped requests is one that
-// was asked for after since.
+// find reads the state of a client's request: its owner, and the failpoint at which it is stopped. It returns the number
+// of steps that the request has taken. The list of stopped requests is one that was requested after since.
 func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, err error) {
 	ended := !b.running() // before the recording is read
 	mine := slices.DeleteFunc(r.bed.rec.eventsOf(r.subject.Key()), func(e history.Event) bool {
@@ -193,8 +194,8 @@ func (r *run) find(ctx context.Context, b *buyer, since time.Time) (steps int, e
 	return len(mine), err
 }
 
-// paused returns the requests that are stopped on a replica. All strategies share a list for a moment: else each of them
-// would ask for it, all the time.
+// paused returns the requests that are stopped on a replica. All strategies share one list for a moment: else each
+// strategy would send a request for it every few milliseconds.
 func (p *Player) paused(ctx context.Context, on int, since time.Time) ([]api.Paused, error) {
 	const fresh = 10 * time.Millisecond
 	l := &p.looks[on]
@@ -212,7 +213,7 @@ func (p *Player) paused(ctx context.Context, on int, since time.Time) ([]api.Pau
 	return list, nil
 }
 
-// phase returns where a client's request is.
+// phase returns the phase of a client's request, such as chaos.Wait or chaos.Critical.
 func (r *run) phase(b *buyer) chaos.Phase {
 	if r.subject.Primitive != nil {
 		return b.handPhase()
@@ -232,7 +233,8 @@ func (r *run) phase(b *buyer) chaos.Phase {
 	return chaos.PhaseAfter(last)
 }
 
-// reads lets a client ask for more pieces than there are. The result leaves it out: see Experiment.
+// reads lets a client ask for more pieces than the stock has. The result leaves this request out: see the field Plans of
+// experiment.Experiment.
 func (r *run) reads(ctx context.Context, b *buyer) error {
 	var op history.Op // a client of a cluster on trial may need several tries: some nodes of it do not answer
 	if err := Eventually(ctx, "an answer", func() bool {

@@ -14,7 +14,7 @@ import (
 )
 
 // expire ends the session of a client's waiting request, and gives the client time to notice that. Leases in etcd are
-// revoked. A session of ZooKeeper has a password, so it is cut off until the server has expired it.
+// revoked. A session of ZooKeeper has a password, so its client is cut off until the server has expired the session.
 func (p *Player) expire(ctx context.Context, client int) error {
 	span := history.Span{What: "session expired", Who: ReplicaName(p.on[client]), From: p.bed.Since()}
 	s := &struck{missed: errors.New("the session of a waiter did not end")}

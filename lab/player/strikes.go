@@ -26,11 +26,12 @@ type struck struct {
 
 	landed bool
 	missed error         // why it has not landed yet
-	lost   bool          // the process has died whose command was held back: it never sent it
-	phases []chaos.Phase // of the requests that it struck
+	lost   bool          // the process whose command was held back has died: the command is never sent
+	phases []chaos.Phase // the phases of the requests that the fault struck
 }
 
-// strike injects a fault, and counts whom it has struck. It skips a fault that lasts already.
+// strike injects the fault of a move, and counts it. It returns false for done if the move is impossible, for example
+// because the fault lasts already.
 func (p *Player) strike(ctx context.Context, m chaos.Move) (done bool, err error) {
 	on := p.on[m.Client]
 	if !m.Do.IsFault() {
@@ -111,13 +112,14 @@ func (p *Player) follow(ctx context.Context, s *struck) (err error) {
 	return err
 }
 
-// combines reports whether a fault comes on links whose answers are slow.
+// combines reports whether a fault may be injected into links whose answers are slow. Only a plan for each n does so,
+// with Holds.
 func (p *Player) combines(m chaos.Move) bool {
 	return m.Do == chaos.Holds && p.Nth > 0 && p.index(chaos.Slow, m.Client) >= 0
 }
 
-// lostRenewal loses the answer to a renewal: the holder is stopped and has its lock, so what its replica sends to these
-// servers is one.
+// lostRenewal returns a fault that loses the answer to a renewal. The holder is stopped and has its lock, so the next
+// command from its replica to the servers of the lock is a renewal.
 func (p *Player) lostRenewal(l *rig.Link) fault.Fault {
 	text := p.text()
 	switch service := p.runs[0].subject.Card.LockService(); {
@@ -129,7 +131,7 @@ func (p *Player) lostRenewal(l *rig.Link) fault.Fault {
 	return fault.LostAnswer(l, text, 1)
 }
 
-// renew waits until the lock of a program on trial has just been renewed: the next commands are others.
+// renew waits until the lock of a program on trial has just been renewed, so that the next commands are no renewals.
 func (p *Player) renew(ctx context.Context, m chaos.Move) (done bool, err error) {
 	links := p.links(ReplicaName(p.on[m.Client]), chaos.Move{Do: chaos.Holds})
 	if card := p.runs[0].subject.Card; !card.Renews || !card.OnTrial() || len(links) == 0 || p.bed.Idle {
@@ -149,7 +151,7 @@ func (p *Player) renew(ctx context.Context, m chaos.Move) (done bool, err error)
 	return true, errors.Join(heal(ctx), restore(links)(ctx))
 }
 
-// failedOver reports whether the links lead to the replica of Redis.
+// failedOver reports whether Redis has failed over: then the links lead to the promoted replica.
 func (p *Player) failedOver() bool { return p.index(chaos.FailsOver, 0) >= 0 }
 
 // linksFree reports whether the links of a client have no fault. A link has one at a time.
@@ -208,7 +210,8 @@ func (p *Player) observeAll(ctx context.Context) {
 	}
 }
 
-// observe counts a fault that has landed. One of links lands at a message, which comes later than the fault.
+// observe counts a fault once it has landed, which means that it had its effect. A fault of a link lands at a message,
+// which comes later than the injection.
 func (p *Player) observe(ctx context.Context, s *struck) {
 	if s.landed {
 		return
@@ -340,7 +343,8 @@ func allOf(all []fault.Fault) (f fault.Fault, ok bool) {
 	return fault.Together(all...), true
 }
 
-// cutRow keeps the sales of a stock in Redis from the row, until Redis fails over.
+// cutRow cuts the links to MySQL, so that the sales of a stock in Redis do not reach MySQL's row until Redis fails over,
+// or ReachRow is called.
 func (p *Player) cutRow(ctx context.Context) (done bool, err error) {
 	if p.bed.Idle || p.runs[0].subject.Card.Stock != "redis" {
 		return false, nil
@@ -350,7 +354,7 @@ func (p *Player) cutRow(ctx context.Context) (done bool, err error) {
 	return true, err
 }
 
-// services returns the kinds of servers that have the locks, each once.
+// services returns the kinds of servers that keep the locks, such as redis, each kind once.
 func (p *Player) services() (all []string) {
 	for _, r := range p.runs {
 		all = append(all, r.subject.Card.LockService())
@@ -390,8 +394,8 @@ func (p *Player) links(on string, m chaos.Move) []*rig.Link {
 	})
 }
 
-// text returns what the commands to the lock contain. A program on trial may send any names, and nothing else runs on
-// its replica.
+// text returns the text that marks a command as one of the lock: the lock's name. It is empty for a lock on trial: its
+// program may use any names, and nothing else runs on its replica.
 func (p *Player) text() string {
 	if s := p.runs[0].subject; !s.Card.OnTrial() {
 		return s.lockName()
@@ -425,7 +429,8 @@ func concerns(m chaos.Move, server string) bool {
 	return err == nil && m.Low <= n && n <= m.High
 }
 
-// onMany returns a fault of many servers: some of each ensemble, or each Redis.
+// onMany returns a fault of many servers: it kills a minority or a majority of each ensemble, or changes the clock of
+// each Redis.
 func (p *Player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bool) {
 	var all []fault.Fault
 	if v == chaos.ClocksJump {
@@ -453,7 +458,7 @@ func (p *Player) onMany(ctx context.Context, v chaos.Verb) (f fault.Fault, ok bo
 	return allOf(all)
 }
 
-// leaderLast returns the servers of an ensemble in another order, if one of them leads the others.
+// leaderLast returns the servers of an ensemble with the leader last. If no leader is found, the order stays as it is.
 func (p *Player) leaderLast(ctx context.Context, servers []*rig.Server) []*rig.Server {
 	at := p.bed.Rig.Addresses()
 	kinds := map[string]struct {

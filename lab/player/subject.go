@@ -16,7 +16,7 @@ type Subject struct {
 	Card    api.Card
 	Fenced  bool
 	Product int64
-	lease   time.Duration // of its locks; 0 means the default of the replica
+	lease   time.Duration // the lease of the strategy's locks; 0 means the default of the replica
 	// Primitive is not nil for a semaphore or a read-write lock, which only random plans have as a subject.
 	Primitive *Primitive
 }

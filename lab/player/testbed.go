@@ -20,7 +20,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// Lease and ZKSession let a slow machine renew in time, and experiments wait for their expiry.
+// Lease and ZKSession are long enough for renewals on a slow machine, and short enough for experiments that wait until
+// they end.
 const (
 	Lease     = 3 * time.Second
 	ZKSession = 3 * time.Second
@@ -49,11 +50,12 @@ type Testbed struct {
 	Cards []api.Card // of the strategies, in the order of the catalogue
 	Idle  bool       // in a test, no fault is injected: then no run may have a verdict
 	MySQL string     // the version of its MySQL or MariaDB
-	// Stalled is for how long this process may get no processor until a run that contradicts a card says nothing.
+	// Stalled is the longest time without a processor for this process. After a longer time, a run that contradicts a card
+	// shows nothing.
 	Stalled time.Duration
 	// products is the id of the newest product. Each run has a new one.
 	products atomic.Int64
-	ownCost  int64 // the requests to the backends of one reading of their counters
+	ownCost  int64 // the result of OwnCost; 0 before its first call
 }
 
 // Open begins to record the steps of a lab that was started with Config.
@@ -115,7 +117,7 @@ func ReplicaName(n int) string { return "replica-" + strconv.Itoa(n+1) }
 // Since returns the time since the start of the recording.
 func (bed *Testbed) Since() time.Duration { return time.Since(bed.rec.start) }
 
-// AddProduct adds a product with a stock of so many pieces, by a request to a replica.
+// AddProduct adds a product with this number of pieces in stock, by a request to the replica through.
 func (bed *Testbed) AddProduct(ctx context.Context, through, pieces int) (product int64, err error) {
 	product = bed.products.Add(1)
 	return product, bed.Replica(through).SetStock(ctx, product, pieces)

@@ -16,7 +16,8 @@ import (
 // TopologyWait limits the contender's wait for the lock, and the time for a fail-over.
 const TopologyWait = 10 * time.Second
 
-// lag keeps later writes from the replicas: of the database, of the masters of a topology, or of the first Redis.
+// lag stops the replication, so that later writes do not reach the copies of the database, of the masters in a topology
+// of Redis (Sentinels or a cluster), or of the single Redis.
 func (p *Player) lag(ctx context.Context) (err error) {
 	switch cfg := p.bed.Rig.Config(); {
 	case cfg.Database != rig.OneServer:
@@ -51,8 +52,8 @@ func (p *Player) lag(ctx context.Context) (err error) {
 	return err
 }
 
-// beforeSales clears the locks of other runs in tables, if some will be deleted, and observes what the masters have, so that
-// the lock is found later.
+// beforeSales prepares the servers for the first sale. If the plan deletes locks, it clears the lock tables. In a
+// topology, it notes what the masters store, so that the data of the lock are recognized later.
 func (p *Player) beforeSales(ctx context.Context, plan chaos.Plan) error {
 	p.sales = true
 	if plan.Has(chaos.Deletes) {
@@ -83,7 +84,8 @@ func (p *Player) awaitMasters(ctx context.Context, m chaos.Move) error {
 	return nil
 }
 
-// awaitLocks waits until the locks of all replicas but one can be cleared: their clients have found the new master.
+// awaitLocks waits until each replica except but can add a product, which clears the locks of that product. Then the
+// clients of Redis have found the new master.
 func (bed *Testbed) awaitLocks(ctx context.Context, but string) (err error) {
 	for n := range bed.Rig.Addresses().Replicas {
 		late := Eventually(ctx, ReplicaName(n)+" clears the locks of a product", func() bool {

@@ -11,7 +11,8 @@ import (
 	"oversell/lab/rig"
 )
 
-// Sale is the request of a client in a Walk: it is stopped, has ended, or does neither.
+// Sale is the request of a client in a Walk. Paused is set if the request is stopped, Op if it has ended, and neither
+// while it runs.
 type Sale struct {
 	Paused *api.Paused
 	Op     *history.Op
@@ -53,7 +54,7 @@ func (w *Walk) Do(ctx context.Context, m chaos.Move) error { return w.Play(ctx, 
 // Settle gives the request of a client the time to stop or to end.
 func (w *Walk) Settle(ctx context.Context, client int) error { return w.settle(ctx, w.clients[client]) }
 
-// Look returns what A or B does, which has begun.
+// Look returns the state of the request that A or B has begun.
 func (w *Walk) Look(ctx context.Context, client int) (s Sale, err error) {
 	b := w.clients[client]
 	if w.gone[b.on] { // it would not answer
