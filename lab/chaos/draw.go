@@ -158,6 +158,21 @@ func (d *drawing) weigh() {
 	}
 }
 
+// often is a number of uses of a move that no plan reaches.
+const often = 100
+
+// idleEnds returns how often a plan may end a request of a client that has none: it holds nothing to unlock, but it may count
+// a latch down.
+func (d *drawing) idleEnds() int {
+	switch d.Begins {
+	case Sells:
+		return 0
+	case Awaits:
+		return often
+	}
+	return 1
+}
+
 // next draws one of the moves that can have an effect now, according to the guessed state.
 func (d *drawing) next() Move {
 	var possible []Move
@@ -171,7 +186,7 @@ func (d *drawing) next() Move {
 			}
 		}
 	}
-	const often, twice = 100, 2
+	const twice = 2
 	for client, r := range d.requests {
 		process := Replica(client)
 		gone := d.lasting[Move{Do: Heals, Of: Freezes, Client: process}] || d.lasting[Move{Do: Heals, Of: Dies, Client: process}]
@@ -179,13 +194,7 @@ func (d *drawing) next() Move {
 		case gone:
 		case !r.running:
 			consider(Move{Do: d.Begins, Client: client}, often)
-			switch d.Begins {
-			case Sells:
-			case Awaits:
-				consider(Move{Do: d.end(), Client: client}, often)
-			default:
-				consider(Move{Do: d.end(), Client: client}, 1) // it holds nothing
-			}
+			consider(Move{Do: d.end(), Client: client}, d.idleEnds())
 			for _, v := range []Verb{Holds, HoldsRow, Loses} { // its next request is struck
 				consider(Move{Do: v, Client: client}, twice)
 			}

@@ -101,7 +101,11 @@ func notStruck(p *played) *finding {
 	if p.Missed == nil {
 		return nil
 	}
-	return &finding{api.Inconclusive, "", api.Textf("The fault did not land: %v.", "故障没有生效：%v。", p.Missed)}
+	return &finding{api.Inconclusive, "", notLanded(p.Missed)}
+}
+
+func notLanded(why error) api.Text {
+	return api.Textf("The fault did not land: %v.", "故障没有生效：%v。", why)
 }
 
 func (r *round) lostUpdate(p *played) *finding {

@@ -120,19 +120,19 @@ func (r *round) carryOut(ctx context.Context, plan chaos.Plan, nth int) (all []*
 // assign gives each role a replica: in a hazard, the seed chooses; in a plan that was drawn or made up, the order of the
 // clients. It draws by seed and hazard only, so a new experiment does not change other draws.
 func (r *round) assign() {
+	r.subjects = slices.Clone(r.subjects)
+	if r.promised {
+		r.on = [roles]int{holder: 0, contender: 1, observer: 2}
+		return
+	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(r.Hazard))
 	random := rand.New(rand.NewPCG(uint64(r.seed), hash.Sum64())) //nolint:gosec // not a secret
-	r.subjects = slices.Clone(r.subjects)
-	switch database := r.bed.Rig.Config().Database; {
-	case r.promised:
-		r.on = [roles]int{holder: 0, contender: 1, observer: 2}
-		return
-	case database == rig.Galera || database == rig.TwoMasters:
+	if database := r.bed.Rig.Config().Database; database == rig.Galera || database == rig.TwoMasters {
 		// Replicas 1 and 3 write to node A, replica 2 writes to node B. The stock is read at node A.
 		r.on = [roles]int{holder: 2 * random.IntN(2), contender: 1, observer: 1}
 		r.countOn = r.on[holder]
-	default:
+	} else {
 		copy(r.on[:], random.Perm(len(r.bed.Rig.Addresses().Replicas)))
 		r.countOn = r.on[contender]
 	}

@@ -6,7 +6,6 @@ import (
 	"oversell/api"
 	"oversell/lab/chaos"
 	"oversell/lab/history"
-	"oversell/lab/player"
 )
 
 // These constants are the values of Result.Invariant.
@@ -47,8 +46,8 @@ type Result struct {
 
 // judgeUnless takes the verdict back if no fault has landed: such a run shows nothing about the hazard.
 func (r *Result) judgeUnless(missed error) {
-	if f := notStruck(&played{Played: &player.Played{Missed: missed}}); f != nil {
-		r.Verdict, r.Invariant, r.Why = f.verdict, f.invariant, f.why
+	if missed != nil {
+		r.Verdict, r.Invariant, r.Why = api.Inconclusive, "", notLanded(missed)
 	}
 }
 
